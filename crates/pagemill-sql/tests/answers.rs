@@ -1,7 +1,7 @@
 //! The program beside a server: the same statements asked of both, on the same tables.
 //!
 //! `answered.sql`, `rows_of_functions.sql`, `sql_functions.sql` (which calls what `functions.sql` makes), `system_columns.sql`,
-//! `rows_as_values.sql`, `lateral.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `rows_as_values.sql`, `lateral.sql`, `json_path_searches.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::process::{Command, Output};
@@ -19,6 +19,7 @@ const SQL_FUNCTIONS: &str = include_str!("answers/sql_functions.sql");
 const SYSTEM_COLUMNS: &str = include_str!("answers/system_columns.sql");
 const ROWS_AS_VALUES: &str = include_str!("answers/rows_as_values.sql");
 const LATERAL: &str = include_str!("answers/lateral.sql");
+const JSON_PATH_SEARCHES: &str = include_str!("answers/json_path_searches.sql");
 const SMALL_THINGS: &str = include_str!("answers/small_things.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
@@ -99,7 +100,7 @@ fn what_is_answered_is_what_the_server_answers() -> Result<()> {
 #[test]
 fn what_names_rows_and_their_places_is_answered_as_the_server_answers() -> Result<()> {
     let both = Both::new()?;
-    let texts = [SYSTEM_COLUMNS, ROWS_AS_VALUES, LATERAL, SMALL_THINGS];
+    let texts = [SYSTEM_COLUMNS, ROWS_AS_VALUES, LATERAL, JSON_PATH_SEARCHES, SMALL_THINGS];
     compare(&both, texts.into_iter().flat_map(statements))
 }
 

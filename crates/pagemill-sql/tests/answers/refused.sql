@@ -30,7 +30,6 @@ with recursive r(n) as (select 1 union all select n+1 from (select * from r) x w
 with recursive a as (select * from b), b as (select 1 as x) select * from a;
 select id from people p where 3 = (with recursive r(n) as (select p.id union all select n+1 from r where n<3) select max(n) from r);
 select string_agg(name, ',') from (select name from people where id < 9 order by id desc) s;
-select jsonb_path_query('1', '$');
 select 0b101;
 select 1 in (select 2;
 select 2<>/**/3;

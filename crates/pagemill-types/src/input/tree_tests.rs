@@ -254,6 +254,16 @@ fn deep_documents_are_refused_and_not_followed() {
     assert!(read(PgVersion::V15, &scalar(4072), fits.as_bytes()).is_ok());
 }
 
+#[test]
+fn operators_in_a_row_take_no_stack() {
+    for (one, more) in [("1", "+1"), ("$.a == 1", " || $.a == 1"), ("2", "*2-1")] {
+        let text = format!("{one}{}", more.repeat(100_000));
+        assert!(read(PgVersion::V15, &scalar(4072), text.as_bytes()).is_ok());
+        let error = read(PgVersion::V15, &scalar(4072), format!("{text} &").as_bytes());
+        assert!(error.unwrap_err().message.contains("syntax error"));
+    }
+}
+
 /// Some JSON.
 fn json() -> impl Strategy<Value = String> {
     let string =

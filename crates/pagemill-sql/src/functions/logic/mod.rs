@@ -11,6 +11,8 @@ pub(crate) mod each;
 pub(super) mod json_changes;
 mod json_made;
 mod json_paths;
+mod jsonpath;
+pub(crate) mod path_searches;
 
 pub(crate) use json_made::{JsonShape, JsonWriter, collected_json};
 mod members;
@@ -27,6 +29,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         .or_else(|| json_made::find(key))
         .or_else(|| json_changes::find(key))
         .or_else(|| json_paths::find(key))
+        .or_else(|| path_searches::find(key))
 }
 
 /// Functions that depend on their arguments alone.

@@ -234,6 +234,9 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
         "json_array_elements_text" | "jsonb_array_elements_text" => {
             Known::named(logic::each::elements, &[("value", oid::TEXT)])
         }
+        "jsonb_path_query" | "jsonb_path_query_tz" => {
+            Known::one(logic::path_searches::items, result)
+        }
         "json_object_keys" | "jsonb_object_keys" => Known::one(logic::each::keys, result),
         // What was computed before, as one row.
         ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },

@@ -4,7 +4,7 @@
 //!
 //! Source: `src/backend/utils/adt/varlena.c`, `oracle_compat.c`, `varchar.c`, `like.c`, `quote.c`, `name.c`, PostgreSQL 14 to 18.
 
-mod cases;
+pub(super) mod cases;
 mod codes;
 mod concat;
 mod fit;
@@ -15,7 +15,7 @@ pub(super) mod like;
 mod parts;
 mod patterns;
 mod positions;
-mod regular;
+pub(super) mod regular;
 mod trim;
 
 use arrow::array::{ArrayRef, StringArray};

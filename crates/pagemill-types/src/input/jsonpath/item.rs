@@ -45,7 +45,7 @@ pub(super) mod kind {
     pub(crate) const DECIMAL: u8 = 46;
 }
 
-/// An item.
+/// An item. Operators in a row nest on the left as deep as they are many, for which no stack is taken.
 #[derive(Debug)]
 pub(super) enum Item {
     /// Nothing but its type.
@@ -68,4 +68,16 @@ pub(super) enum Item {
     Subscripts(Vec<(Chain, Option<Chain>)>),
     /// `**`, with its first and last level.
     AnyLevels(u32, u32),
+}
+
+impl Drop for Item {
+    fn drop(&mut self) {
+        let Self::Binary(_, Some(left), _) = self else { return };
+        let mut operand = std::mem::take(left);
+        while let [Self::Binary(_, Some(left), _)] = &mut operand[..] {
+            let left = std::mem::take(left);
+            // What goes here has no left operand any more.
+            operand = left;
+        }
+    }
 }

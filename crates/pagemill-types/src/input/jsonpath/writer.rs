@@ -104,9 +104,7 @@ impl Writer<'_> {
                 self.operand(operand.as_ref(), link, at, Nesting { in_filter, ..nesting })?;
             }
             Item::Binary(_, left, right) => {
-                let links = (self.reserve(), self.reserve());
-                self.operand(left.as_ref(), links.0, at, nesting)?;
-                self.operand(right.as_ref(), links.1, at, nesting)?;
+                self.binary((left.as_ref(), right.as_ref()), at, nesting)?;
             }
             Item::LikeRegex { operand, pattern, flags } => {
                 self.out.extend_from_slice(&flags.to_le_bytes());
@@ -119,6 +117,34 @@ impl Writer<'_> {
                 self.out.extend_from_slice(&first.to_le_bytes());
                 self.out.extend_from_slice(&last.to_le_bytes());
             }
+        }
+        Ok(())
+    }
+
+    /// Writes both operands: those on the left that are operators themselves one after the other, as they may be many.
+    fn binary(
+        &mut self,
+        (mut left, mut right): (Option<&Chain>, Option<&Chain>),
+        mut at: usize,
+        nesting: Nesting,
+    ) -> Result<(), InputError> {
+        let mut behind = Vec::new();
+        loop {
+            let links = (self.reserve(), self.reserve());
+            behind.push((right, links.1, at));
+            let Some([item @ Item::Binary(_, left_of_left, right_of_left)]) = left.map(|c| &c[..])
+            else {
+                self.operand(left, links.0, at, nesting)?;
+                break;
+            };
+            let from = at;
+            at = self.out.len();
+            self.link(links.0, from, at);
+            self.head(item.kind());
+            (left, right) = (left_of_left.as_ref(), right_of_left.as_ref());
+        }
+        for (right, link, from) in behind.into_iter().rev() {
+            self.operand(right, link, from, nesting)?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 use super::super::super::rows::Outcome;
 use super::super::cases::Letters;
 use super::groups::{are_told, looks_ahead};
-use super::syntax::{Node, Tree, read};
+use super::syntax::{Node, Options, Tree, read};
 use crate::error::StatementError;
 
 /// What the library may make of a pattern.
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 4 << 20;
 const MOST_PARTS: u64 = 1000;
 
 /// A pattern made ready.
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     text: String,
     tree: Tree,
     letters: Letters,
@@ -37,11 +37,19 @@ pub(super) type Places = Vec<Option<Range<usize>>>;
 
 impl Pattern {
     pub(super) fn new(text: &str, ignores_case: bool, letters: Letters) -> Outcome<Self> {
+        Self::with(text, Options { ignores_case, ..Options::default() }, letters)
+    }
+
+    /// Made ready for texts in which these are letters.
+    ///
+    /// # Errors
+    /// Where its meaning is not known here.
+    pub(crate) fn with(text: &str, options: Options, letters: Letters) -> Outcome<Self> {
         let refused = || {
             let error = StatementError::unsupported(format!("the regular expression \"{text}\""));
             error.with_hint("It may be wrong, or mean something that is not known here.")
         };
-        let tree = read(text, ignores_case, letters).ok_or_else(refused)?;
+        let tree = read(text, options, letters).ok_or_else(refused)?;
         // The server gives up on patterns of too many states, and how many it makes is not followed here.
         if size(&tree.root) > MOST_PARTS {
             return Err(refused());
@@ -61,7 +69,7 @@ impl Pattern {
     }
 
     /// True when some part of the text matches.
-    pub(super) fn is_match(&self, text: &str) -> Outcome<bool> {
+    pub(crate) fn is_match(&self, text: &str) -> Outcome<bool> {
         self.require_known(text)?;
         Ok(self.any.is_match(text))
     }

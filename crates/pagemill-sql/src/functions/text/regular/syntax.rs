@@ -45,22 +45,32 @@ pub(super) struct Tree {
     pub(super) ignores_case: bool,
 }
 
+/// How a pattern is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Options {
+    pub(crate) ignores_case: bool,
+    /// `REG_NLSTOP`: a dot and the complement of a set take no line break.
+    pub(crate) stops_at_lines: bool,
+    /// `REG_NLANCH`: `^` and `$` match at line breaks as well.
+    pub(crate) anchors_at_lines: bool,
+}
+
 /// Reads a pattern; nothing for one that is wrong, or whose meaning is not known here.
-pub(super) fn read(pattern: &str, ignores_case: bool, letters: Letters) -> Option<Tree> {
+pub(super) fn read(pattern: &str, options: Options, letters: Letters) -> Option<Tree> {
     // What kind of expression follows.
     if pattern.starts_with("***") {
         return None;
     }
-    let (pattern, ignores_case) = embedded_options(pattern, ignores_case)?;
+    let (pattern, options) = embedded_options(pattern, options)?;
     let tree = Tree {
         root: Node::Empty,
         groups: 0,
         is_lazy: false,
         has_classes: false,
         has_spaces: false,
-        ignores_case,
+        ignores_case: options.ignores_case,
     };
-    let mut reader = Reader { rest: pattern.chars().peekable(), tree, letters };
+    let mut reader = Reader { rest: pattern.chars().peekable(), tree, letters, options };
     let root = reader.branches(0)?;
     if reader.rest.next().is_some() {
         return None;
@@ -70,28 +80,30 @@ pub(super) fn read(pattern: &str, ignores_case: bool, letters: Letters) -> Optio
 }
 
 /// `(?i)` and the like, which stand only at the start.
-fn embedded_options(pattern: &str, ignores_case: bool) -> Option<(&str, bool)> {
-    let Some(rest) = pattern.strip_prefix("(?") else { return Some((pattern, ignores_case)) };
+fn embedded_options(pattern: &str, options: Options) -> Option<(&str, Options)> {
+    let Some(rest) = pattern.strip_prefix("(?") else { return Some((pattern, options)) };
     if !rest.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        return Some((pattern, ignores_case));
+        return Some((pattern, options));
     }
-    let (options, rest) = rest.split_once(')')?;
-    let mut ignores_case = ignores_case;
-    for option in options.chars() {
-        match option {
-            'i' => ignores_case = true,
-            'c' => ignores_case = false,
-            's' | 't' => {}
+    let (letters, rest) = rest.split_once(')')?;
+    let mut options = options;
+    for letter in letters.chars() {
+        match letter {
+            'i' => options.ignores_case = true,
+            'c' => options.ignores_case = false,
+            't' => {}
+            's' => options = Options { ignores_case: options.ignores_case, ..Options::default() },
             _ => return None,
         }
     }
-    Some((rest, ignores_case))
+    Some((rest, options))
 }
 
 struct Reader<'p> {
     rest: Peekable<Chars<'p>>,
     tree: Tree,
     letters: Letters,
+    options: Options,
 }
 
 /// Characters from one to another.
@@ -171,8 +183,11 @@ impl Reader<'_> {
 
     fn atom(&mut self, depth: usize) -> Option<Node> {
         Some(match self.rest.next()? {
+            '^' if self.options.anchors_at_lines => Node::Condition("(?m:^)"),
+            '$' if self.options.anchors_at_lines => Node::Condition("(?m:$)"),
             '^' => Node::Condition("\\A"),
             '$' => Node::Condition("\\z"),
+            '.' if self.options.stops_at_lines => Node::One("[^\\n]".to_owned()),
             '.' => Node::One("(?s:.)".to_owned()),
             '[' => self.bracket()?,
             '(' => self.group(depth)?,
@@ -278,7 +293,12 @@ impl Reader<'_> {
         loop {
             let next = self.rest.next()?;
             match next {
-                ']' if !is_first => return self.one(&ranges, is_other),
+                ']' if !is_first => {
+                    if is_other && self.options.stops_at_lines {
+                        ranges.push(('\n', '\n'));
+                    }
+                    return self.one(&ranges, is_other);
+                }
                 '[' => {
                     let class = self.named_class()?;
                     ranges.extend(class);

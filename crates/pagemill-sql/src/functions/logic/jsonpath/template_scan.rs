@@ -1,0 +1,395 @@
+//! A text read by a template: which number each field of it has.
+//!
+//! Numbers take as many characters as their field has, unless something that is no digit follows in the template; then they
+//! take all digits. In standard mode what stands between fields has to be there as written; in the other one a template's
+//! space or separator stands for one or none, and any other character for one of any kind.
+//!
+//! Source: `DCH_from_char`, `from_char_parse_int_len`, `from_char_seq_search`, `is_next_separator` in
+//! `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
+
+use super::template::{Convention, Field, INVALID_FORMAT, Keyword, Part, Template, is_separator};
+use super::template_numbers::{is_space, leading_integer, near_2020, set};
+use crate::error::{SqlState, StatementError};
+
+/// Why a text was not read.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// As the server says it.
+    Wrong(StatementError),
+    /// What a server would make of it is not known here.
+    Refused(StatementError),
+}
+
+pub(super) type Scan<T> = Result<T, Fault>;
+
+/// What was read; 0 is what was not there.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Fields {
+    pub(super) convention: Option<Convention>,
+    pub(super) hour: i32,
+    pub(super) half: i32,
+    pub(super) is_half_day: bool,
+    pub(super) minute: i32,
+    pub(super) second: i32,
+    pub(super) second_of_day: i32,
+    pub(super) millisecond: i32,
+    pub(super) microsecond: i32,
+    pub(super) places: i32,
+    pub(super) day_of_week: i32,
+    pub(super) day: i32,
+    pub(super) day_of_year: i32,
+    pub(super) month: i32,
+    pub(super) year: i32,
+    pub(super) year_digits: u8,
+    pub(super) before_christ: i32,
+    pub(super) week: i32,
+    pub(super) week_of_month: i32,
+    pub(super) century: i32,
+    pub(super) julian: i32,
+    pub(super) zone_sign: i32,
+    pub(super) zone_hour: i32,
+    pub(super) zone_minute: i32,
+    /// An abbreviation of UTC.
+    pub(super) is_utc: bool,
+}
+
+#[cold]
+pub(super) fn wrong(message: impl Into<String>) -> Fault {
+    Fault::Wrong(StatementError::new(INVALID_FORMAT, message))
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const ROMAN: [&str; 12] =
+    ["XII", "XI", "X", "IX", "VIII", "VII", "VI", "V", "IV", "III", "II", "I"];
+
+/// Reads `text` by the template of a server of this version.
+pub(super) fn scan(template: &Template, text: &str, major: u32) -> Scan<Fields> {
+    let is_exact = template.is_standard;
+    let mut scanner =
+        Scanner { text, at: 0, fields: Fields::default(), is_exact, skipped: 0, template, major };
+    let mut number = 0;
+    while number < template.parts.len() && !scanner.rest().is_empty() {
+        scanner.part(number)?;
+        number += 1;
+    }
+    if template.is_standard {
+        if number < template.parts.len() {
+            return Err(wrong("input string is too short for datetime format"));
+        }
+        scanner.skip_spaces();
+        if !scanner.rest().is_empty() {
+            return Err(wrong("trailing characters remain in input string after datetime format"));
+        }
+    }
+    Ok(scanner.fields)
+}
+
+pub(super) struct Scanner<'s> {
+    text: &'s str,
+    pub(super) at: usize,
+    pub(super) fields: Fields,
+    /// `FX`, or standard mode.
+    is_exact: bool,
+    /// Characters that were passed beyond what the template has.
+    skipped: i64,
+    pub(super) template: &'s Template,
+    major: u32,
+}
+
+/// A field, and where in the template it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) keyword: &'static Keyword,
+    pub(super) number: usize,
+    pub(super) is_filled: bool,
+    pub(super) has_ending: bool,
+}
+
+impl<'s> Scanner<'s> {
+    pub(super) fn rest(&self) -> &'s str {
+        self.text.get(self.at..).unwrap_or_default() // default: it only moves by whole characters
+    }
+
+    fn first(&self) -> u8 {
+        self.rest().bytes().next().unwrap_or(0) // default: the NUL behind a text of C
+    }
+
+    pub(super) fn skip_spaces(&mut self) -> i64 {
+        let spaces = self.rest().bytes().take_while(|byte| is_space(*byte)).count();
+        self.at += spaces;
+        spaces as i64
+    }
+
+    fn skip_character(&mut self) {
+        self.at += self.rest().chars().next().map_or(0, char::len_utf8);
+    }
+
+    fn part(&mut self, number: usize) -> Scan<()> {
+        let Some(part) = self.template.parts.get(number) else { return Ok(()) };
+        let is_field = matches!(part, Part::Field { .. });
+        let is_mark = matches!(part, Part::Field { keyword, .. } if keyword.field == Field::Exact);
+        if !self.is_exact && !is_mark && (is_field || number == 0) {
+            self.skipped += self.skip_spaces();
+        }
+        match *part {
+            Part::Separator(wanted) | Part::Space(wanted) => return self.separator(wanted),
+            Part::Character(wanted) => return self.character(wanted),
+            Part::Field { keyword, is_filled, is_translated, has_ending } => {
+                if is_translated
+                    && matches!(keyword.convention(), None | Some(Convention::Gregorian))
+                    && !keyword.is_digits()
+                {
+                    let what = "names of months and days in another language";
+                    return Err(Fault::Refused(StatementError::unsupported(what)));
+                }
+                self.set_convention(keyword)?;
+                self.field(Place { keyword, number, is_filled, has_ending })?;
+                if has_ending && keyword.is_digits() && keyword.field != Field::OffsetMinute {
+                    self.skip_character();
+                    self.skip_character();
+                }
+            }
+        }
+        if !self.is_exact {
+            self.skipped = self.skip_spaces();
+        }
+        Ok(())
+    }
+
+    fn separator(&mut self, wanted: char) -> Scan<()> {
+        let is_one = is_space(self.first()) || is_separator(self.first().into());
+        match (self.template.is_standard, self.is_exact) {
+            (true, _) if self.rest().starts_with(wanted) => self.at += 1,
+            (true, _) => return Err(wrong(format!("unmatched format separator \"{wanted}\""))),
+            (false, false) if is_one => self.at += 1,
+            (false, false) => self.skipped -= 1,
+            (false, true) => self.skip_character(),
+        }
+        Ok(())
+    }
+
+    fn character(&mut self, wanted: char) -> Scan<()> {
+        if self.template.is_standard && !self.rest().starts_with(wanted) {
+            return Err(wrong(format!("unmatched format character \"{wanted}\"")));
+        }
+        match !self.is_exact && self.skipped > 0 {
+            true => self.skipped -= 1,
+            false => self.skip_character(),
+        }
+        Ok(())
+    }
+
+    fn set_convention(&mut self, keyword: &Keyword) -> Scan<()> {
+        let Some(convention) = keyword.convention() else { return Ok(()) };
+        if self.fields.convention.is_some_and(|other| other != convention) {
+            let error =
+                StatementError::new(INVALID_FORMAT, "invalid combination of date conventions");
+            let hint =
+                "Do not mix Gregorian and ISO week date conventions in a formatting template.";
+            return Err(Fault::Wrong(error.with_hint(hint)));
+        }
+        self.fields.convention = Some(convention);
+        Ok(())
+    }
+
+    fn field(&mut self, place: Place) -> Scan<()> {
+        let own = place.keyword.name.len();
+        match place.keyword.field {
+            Field::Exact => self.is_exact = true,
+            Field::Half(is_long) => {
+                let words: &[&str] = if is_long { &["a.m.", "p.m."] } else { &["am", "pm"] };
+                let value = self.word(words, 4, place)?;
+                set(&mut self.fields.half, value, place)?;
+                self.fields.is_half_day = true;
+            }
+            Field::Era(is_long) => {
+                let words: &[&str] = if is_long { &["a.d.", "b.c."] } else { &["ad", "bc"] };
+                let value = self.word(words, 4, place)?;
+                set(&mut self.fields.before_christ, value, place)?;
+            }
+            Field::Hour12 => {
+                self.number(2, place, |fields| &mut fields.hour)?;
+                self.fields.is_half_day = true;
+            }
+            Field::Hour24 => self.plain_number(2, place, |fields| &mut fields.hour)?,
+            Field::Minute => self.plain_number(own, place, |fields| &mut fields.minute)?,
+            Field::Second => self.plain_number(own, place, |fields| &mut fields.second)?,
+            Field::Millisecond => self.milliseconds(place)?,
+            Field::Fraction(digits) => self.fraction(digits, place)?,
+            Field::SecondOfDay => {
+                self.plain_number(own, place, |fields| &mut fields.second_of_day)?
+            }
+            Field::Zone | Field::Offset | Field::OffsetHour => self.offset(place)?,
+            Field::OffsetMinute => {
+                if self.fields.zone_sign == 0 {
+                    self.fields.zone_sign = 1;
+                }
+                self.number(2, place, |fields| &mut fields.zone_minute)?;
+            }
+            _ => self.date_field(place)?,
+        }
+        Ok(())
+    }
+
+    fn date_field(&mut self, place: Place) -> Scan<()> {
+        let own = place.keyword.name.len();
+        match place.keyword.field {
+            Field::MonthName => {
+                let value = self.word(&MONTHS, usize::MAX, place)? + 1;
+                set(&mut self.fields.month, value, place)?;
+            }
+            Field::MonthShort => {
+                let value = self.word(&MONTHS, 3, place)? + 1;
+                set(&mut self.fields.month, value, place)?;
+            }
+            Field::MonthRoman => {
+                let value = 12 - self.word(&ROMAN, usize::MAX, place)?;
+                set(&mut self.fields.month, value, place)?;
+            }
+            Field::DayName | Field::DayShort => {
+                let letters = if place.keyword.field == Field::DayName { usize::MAX } else { 3 };
+                let value = self.word(&DAYS, letters, place)?;
+                set(&mut self.fields.day_of_week, value, place)?;
+                self.fields.day_of_week = self.fields.day_of_week.saturating_add(1);
+            }
+            Field::Month => self.plain_number(own, place, |fields| &mut fields.month)?,
+            Field::DayOfYear => self.plain_number(own, place, |fields| &mut fields.day_of_year)?,
+            Field::IsoDayOfYear => self.plain_number(3, place, |fields| &mut fields.day_of_year)?,
+            Field::Day => self.plain_number(own, place, |fields| &mut fields.day)?,
+            Field::DayOfWeek => self.plain_number(own, place, |fields| &mut fields.day_of_week)?,
+            Field::IsoDayOfWeek => {
+                self.number(1, place, |fields| &mut fields.day_of_week)?;
+                // Of a week that begins on a Monday, to one that begins on a Sunday.
+                let day = self.fields.day_of_week.wrapping_add(1);
+                self.fields.day_of_week = if day > 7 { 1 } else { day };
+            }
+            Field::Week | Field::IsoWeek => {
+                self.plain_number(own, place, |fields| &mut fields.week)?
+            }
+            Field::WeekOfMonth => {
+                self.plain_number(own, place, |fields| &mut fields.week_of_month)?
+            }
+            Field::Quarter => {
+                self.integer(own, place)?;
+            }
+            Field::Century => self.plain_number(own, place, |fields| &mut fields.century)?,
+            Field::Julian => self.plain_number(own, place, |fields| &mut fields.julian)?,
+            Field::CommaYear => self.comma_year(place)?,
+            Field::Year(digits) => {
+                let len = self.number(own, place, |fields| &mut fields.year)?;
+                if digits < 4 && len < 4 {
+                    self.fields.year = near_2020(self.fields.year);
+                }
+                self.fields.year_digits = digits;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// 25 is 0.25 and 250 as well, 025 is 0.025.
+    fn milliseconds(&mut self, place: Place) -> Scan<()> {
+        let len = self.number(3, place, |fields| &mut fields.millisecond)?;
+        let by = 10i32.pow(3u32.saturating_sub(len as u32).min(2));
+        self.fields.millisecond = self.fields.millisecond.wrapping_mul(by);
+        Ok(())
+    }
+
+    fn fraction(&mut self, digits: Option<u8>, place: Place) -> Scan<()> {
+        self.fields.places = digits.map_or(self.fields.places, i32::from);
+        let room = digits.map_or(6, usize::from);
+        let len = self.number(room, place, |fields| &mut fields.microsecond)?;
+        let by = 10i32.pow(6u32.saturating_sub(len as u32).min(5));
+        self.fields.microsecond = self.fields.microsecond.wrapping_mul(by);
+        Ok(())
+    }
+
+    /// Hours, with minutes behind a colon but in `TZH`.
+    fn offset(&mut self, place: Place) -> Scan<()> {
+        let is_hour = place.keyword.field == Field::OffsetHour;
+        if !is_hour && self.major < 17 {
+            let name = place.keyword.name;
+            let message = format!("formatting field \"{name}\" is only supported in to_char");
+            return Err(Fault::Wrong(StatementError::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                message,
+            )));
+        }
+        if place.keyword.field == Field::Zone && self.first().is_ascii_alphabetic() {
+            return self.abbreviation();
+        }
+        let is_minus_behind =
+            self.skipped > 0 && self.text.as_bytes().get(self.at.wrapping_sub(1)) == Some(&b'-');
+        self.fields.zone_sign = match self.first() {
+            b'-' => -1,
+            b'+' | b' ' => 1,
+            _ if is_minus_behind => -1,
+            _ => 1,
+        };
+        if matches!(self.first(), b'+' | b'-' | b' ') {
+            self.at += 1;
+        }
+        self.number(2, place, |fields| &mut fields.zone_hour)?;
+        if !is_hour && self.first() == b':' {
+            self.at += 1;
+            self.number(2, place, |fields| &mut fields.zone_minute)?;
+        }
+        Ok(())
+    }
+
+    /// Of abbreviations only those of UTC are known.
+    fn abbreviation(&mut self) -> Scan<()> {
+        let letters = self.rest().bytes().take_while(u8::is_ascii_alphabetic).count();
+        let name = self.rest().get(..letters).unwrap_or_default(); // default: letters of ASCII
+        if !["utc", "gmt", "z"].iter().any(|utc| name.eq_ignore_ascii_case(utc)) {
+            let what = format!("the abbreviation of a time zone in \"{}\"", self.rest());
+            return Err(Fault::Refused(StatementError::unsupported(what)));
+        }
+        self.fields.is_utc = true;
+        self.fields.zone_sign = 0;
+        self.at += letters;
+        Ok(())
+    }
+
+    /// `2,024`
+    fn comma_year(&mut self, place: Place) -> Scan<()> {
+        let refused = || match self.major {
+            18.. => wrong(format!("invalid value \"{}\" for \"Y,YYY\"", self.rest())),
+            _ => wrong("invalid input string for \"Y,YYY\""),
+        };
+        let (thousands, first) = leading_integer(self.rest(), usize::MAX);
+        let behind = self.rest().get(first..).and_then(|rest| rest.strip_prefix(','));
+        let (rest, second) = leading_integer(behind.ok_or_else(refused)?, 3);
+        if first == 0 || second == 0 {
+            return Err(refused());
+        }
+        if i32::try_from(thousands).is_err() {
+            return Err(Fault::Refused(StatementError::unsupported(
+                "a number of more than 32 bits in Y,YYY",
+            )));
+        }
+        let year = i32::try_from(thousands * 1000 + rest).map_err(|_| {
+            let message = "value for \"Y,YYY\" in source string is out of range";
+            Fault::Wrong(StatementError::new(SqlState::DATETIME_OVERFLOW, message))
+        })?;
+        set(&mut self.fields.year, year, place)?;
+        self.fields.year_digits = 4;
+        self.at += first + 1 + second;
+        Ok(())
+    }
+}
