@@ -246,6 +246,51 @@ fn by_ballista_a_statement_goes_on_without_a_lost_worker() -> Result<()> {
 }
 
 #[test]
+fn what_is_interrupted_by_ballista_leaves_nothing_on_workers() -> Result<()> {
+    let cluster = stopped_cluster()?;
+    let directory = cluster.data_dir();
+    let kept = tempfile::tempdir()?;
+    let workers = (0..2).map(|_| {
+        Worker::begun(Some(SECRET), |command| {
+            command.env("TMPDIR", kept.path()).arg("-D").arg(&directory)
+        })
+    });
+    let workers: Vec<Worker> = workers.collect::<Result<_>>()?;
+    let statement = "select a.g, count(*) from same a join same b on a.g = b.g where a.pad < b.pad || 'y' group by a.g";
+    let running = Asking::of(&directory, &workers).by("ballista").begin(statement)?;
+    std::thread::sleep(Duration::from_secs(3));
+    ensure!(keeps_rows(kept.path())?, "nothing is kept");
+    signal(running.id(), "KILL")?;
+    ensure!(!running.end()?.is_success, "the statement is too short for the test");
+    let since = Instant::now();
+    while workers.iter().any(|worker| computes(worker.id()).unwrap_or(true)) {
+        ensure!(since.elapsed() < Duration::from_secs(15), "workers go on");
+    }
+    ensure!(!keeps_rows(kept.path())?, "files stay");
+    Ok(())
+}
+
+/// Whether rows of stages are in a directory for temporary files.
+fn keeps_rows(directory: &std::path::Path) -> Result<bool> {
+    let names = directory.read_dir()?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<std::io::Result<Vec<_>>>()?;
+    Ok(names.iter().any(|name| name.to_string_lossy().starts_with("pagemill-stages-")))
+}
+
+/// Whether a process takes time of a processor.
+fn computes(id: u32) -> Result<bool> {
+    let taken = || -> Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+        let fields = text.rsplit_once(')').context("no name")?.1.split_whitespace();
+        let ticks: Vec<u64> = fields.skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+        Ok(ticks.iter().sum())
+    };
+    let before = taken()?;
+    std::thread::sleep(Duration::from_millis(500));
+    Ok(taken()? > before + 10)
+}
+
+#[test]
 fn a_worker_refuses_who_it_does_not_know_and_what_it_does_not_see() -> Result<()> {
     let mut cluster = stopped_cluster()?;
     let directory = cluster.data_dir();

@@ -52,19 +52,21 @@ impl DesiredTaskCountHandler for TaskPerBytes {
     }
 }
 
-/// The scan in ranges, as many as tasks of it have partitions in all; `None` where it is worth one task, and for any other step.
+/// The scan in ranges, as many as tasks of it have partitions in all, which are as many for each worker; `None` where it is worth one
+/// task, and for any other step.
 #[cfg(feature = "ballista")]
 pub(super) fn in_shares(
     plan: &Arc<dyn ExecutionPlan>,
-    share_bytes: usize,
+    (share_bytes, workers): (usize, usize),
 ) -> Option<Arc<dyn ExecutionPlan>> {
     let config = relation_config(plan)?;
     let partitions = plan.output_partitioning().partition_count();
     let tasks = bytes_of_scan(plan)?.div_ceil(share_bytes.max(1));
-    let tasks = tasks.min(super::plan_codec::MOST_GROUPS / partitions.max(1));
     if tasks < 2 {
         return None;
     }
+    let most = super::plan_codec::MOST_GROUPS / partitions.max(1);
+    let tasks = tasks.next_multiple_of(workers).min(most);
     let mut groups = shares(&config.file_groups, partitions, tasks).concat();
     groups.retain(|group| !group.is_empty());
     let mut config = config.clone();

@@ -41,7 +41,8 @@ impl Cutting {
         takes_any: bool,
         is_cut: &mut bool,
     ) -> QueryResult<Arc<dyn ExecutionPlan>> {
-        if let Some(scan) = in_shares(plan, self.share_bytes).filter(|_| takes_any) {
+        if let Some(scan) = in_shares(plan, (self.share_bytes, self.workers)).filter(|_| takes_any)
+        {
             *is_cut = true;
             return Ok(scan);
         }

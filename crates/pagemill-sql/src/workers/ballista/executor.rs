@@ -43,6 +43,7 @@ use super::codec::{StagesCodec, is_writer};
 use super::kept::KeptFiles;
 use super::kept_rows::KeptRows;
 use super::rpc::AskedFile;
+use super::until_cancelled::until_cancelled;
 use crate::error::{Result, SqlState, StatementError};
 use crate::interruption::interruptible;
 use crate::scan::ScanContext;
@@ -257,6 +258,7 @@ impl Tasks {
             return Err(StatementError::new(SqlState::DENIED, message).into());
         }
         let input = interruptible((*input).clone(), &self.scans.progress)?;
+        let input = until_cancelled(input, &self.scans.progress)?;
         let input: Arc<dyn ExecutionPlan> =
             Arc::new(EndOfStage { input, scans: self.scans.clone() });
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
