@@ -246,7 +246,7 @@ fn by_ballista_a_statement_goes_on_without_a_lost_worker() -> Result<()> {
 }
 
 #[test]
-fn what_is_interrupted_by_ballista_leaves_nothing_on_workers() -> Result<()> {
+fn what_is_interrupted_leaves_nothing_on_workers() -> Result<()> {
     let cluster = stopped_cluster()?;
     let directory = cluster.data_dir();
     let kept = tempfile::tempdir()?;
@@ -257,16 +257,18 @@ fn what_is_interrupted_by_ballista_leaves_nothing_on_workers() -> Result<()> {
     });
     let workers: Vec<Worker> = workers.collect::<Result<_>>()?;
     let statement = "select a.g, count(*) from same a join same b on a.g = b.g where a.pad < b.pad || 'y' group by a.g";
-    let running = Asking::of(&directory, &workers).by("ballista").begin(statement)?;
-    std::thread::sleep(Duration::from_secs(3));
-    ensure!(keeps_rows(kept.path())?, "nothing is kept");
-    signal(running.id(), "KILL")?;
-    ensure!(!running.end()?.is_success, "the statement is too short for the test");
-    let since = Instant::now();
-    while workers.iter().any(|worker| computes(worker.id()).unwrap_or(true)) {
-        ensure!(since.elapsed() < Duration::from_secs(15), "workers go on");
+    for engine in ENGINES {
+        let running = Asking::of(&directory, &workers).by(engine).begin(statement)?;
+        std::thread::sleep(Duration::from_secs(3));
+        ensure!(engine == ENGINES[0] || keeps_rows(kept.path())?, "nothing is kept");
+        signal(running.id(), "KILL")?;
+        ensure!(!running.end()?.is_success, "{engine}: the statement is too short for the test");
+        let since = Instant::now();
+        while workers.iter().any(|worker| computes(worker.id()).unwrap_or(true)) {
+            ensure!(since.elapsed() < Duration::from_secs(15), "{engine}: workers go on");
+        }
+        ensure!(!keeps_rows(kept.path())?, "{engine}: files stay");
     }
-    ensure!(!keeps_rows(kept.path())?, "files stay");
     Ok(())
 }
 

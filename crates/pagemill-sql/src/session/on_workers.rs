@@ -147,16 +147,17 @@ impl Session {
         state
     }
 
-    /// The plan of a statement that came from elsewhere.
+    /// The plan of a statement that came from elsewhere, and is ended from there.
     pub(crate) async fn plan_arrived(
         &self,
         statement: &Travelling,
+        cancel: &Progress,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<ScanContext>)> {
         let statements = Self::parse_unchecked(&statement.text)?;
         let [Statement::Query(query)] = &statements[..] else {
             return unsupported("anything but a query on workers");
         };
-        let scans = self.scans(&Progress::default()).begun_at(statement.start).with_counts_cut();
+        let scans = self.scans(cancel).begun_at(statement.start).with_counts_cut();
         let scans = match statement.has_wide_numerics {
             true => scans.with_wide_numerics(),
             false => scans,

@@ -18,6 +18,7 @@ use pagemill_engine::{OnDamage, ScanOptions};
 use super::channels::{Connections, StatementChannels};
 use super::errors::to_send;
 use super::plan_codec::{PlanCodec, PlanParts};
+use super::requests::Requests;
 use super::server::ServedDirectory;
 use super::snapshot::Snapshot;
 use super::stage::{EnvelopeCodec, StageOpener};
@@ -35,6 +36,8 @@ pub(super) struct Arrivals {
     directories: Vec<OpenedDirectory>,
     scan: ScanOptions,
     connections: Arc<Connections>,
+    /// That keep stages open.
+    pub(super) requests: Arc<Requests>,
 }
 
 impl fmt::Debug for Arrivals {
@@ -104,7 +107,7 @@ impl Arrivals {
             Ok(OpenedDirectory { served, open: Mutex::new(Some(opened)) })
         };
         let directories = directories.into_iter().map(open).collect::<anyhow::Result<_>>()?;
-        Ok(Self { directories, scan, connections })
+        Ok(Self { directories, scan, connections, requests: Arc::default() })
     }
 
     /// The session that something is to be asked of.
@@ -150,7 +153,8 @@ impl Arrivals {
             Some(settings) => Arc::new(session.with_settings(settings.clone())),
             None => session,
         };
-        let (plan, scans) = session.plan_arrived(&statement).await?;
+        let progress = self.requests.progress(headers);
+        let (plan, scans) = session.plan_arrived(&statement, &progress).await?;
         if !statement.is_planned_as(&*plan) {
             let message = "the worker plans the statement otherwise than who sent it";
             let error = StatementError::new(REFUSED, message);

@@ -21,6 +21,7 @@
 //! - Whether a statement travels is decided before it runs. A plan travels only if what comes out of its encoding is equal to it, and
 //!   if all of its steps are known to be right where each task has a part of the rows (`steps.rs`).
 //! - A scan is cut into ranges that have no block in common (`shares.rs`): no row is read twice.
+//! - When the request of a statement ends, what it has going on a worker does (`requests.rs`).
 //! - A worker that ends, hangs or is cut off ends the statement with an error: nothing is tried again (`channels.rs`).
 
 mod arrived;
@@ -32,6 +33,7 @@ mod errors;
 mod export;
 mod plain_codec;
 mod plan_codec;
+mod requests;
 mod secret;
 mod server;
 mod shares;
@@ -39,6 +41,7 @@ mod snapshot;
 mod stage;
 mod steps;
 mod travelling;
+mod until_cancelled;
 mod whole_statement;
 
 pub(crate) use coordinator::Distributed;

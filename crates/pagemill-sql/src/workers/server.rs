@@ -28,6 +28,7 @@ use super::arrived::{Arrivals, SharedArrivals};
 use super::ballista::{Stages, StagesService};
 use super::channels::Connections;
 use super::export::{ExportService, Exporter};
+use super::requests::Watching;
 use super::secret::Secret;
 use super::travelling::MOST_BYTES;
 use crate::statement_memory::StatementMemory;
@@ -144,12 +145,14 @@ impl WorkerServer {
         #[cfg(feature = "ballista")]
         let stages = InterceptedService::new(StagesService(self.stages), Gate(self.secret.clone()));
         let Self { arrivals, exporter, runtime, secret, .. } = self;
+        let requests = arrivals.requests.clone();
         let worker = Worker::from_session_builder(SharedArrivals(arrivals))
             .with_runtime_env(runtime)
             .with_version(PROTOCOL);
         let service = worker.into_worker_server().max_decoding_message_size(MOST_MESSAGE);
         let exports = InterceptedService::new(ExportService(exporter), Gate(secret.clone()));
         let guarded = InterceptedService::new(service, Gate(secret));
+        let guarded = Watching { inner: guarded, requests };
         let headers = u32::try_from(MOST_BYTES + OTHER_HEADERS)?;
         let server = Server::builder()
             .tcp_nodelay(true)

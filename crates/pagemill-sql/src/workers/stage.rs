@@ -30,6 +30,7 @@ use futures::stream::once;
 use super::errors::to_send;
 use super::plan_codec::PlanCodec;
 use super::steps::foreign_step;
+use super::until_cancelled::{unless_cancelled, until_cancelled};
 use crate::error::{SqlState, StatementError};
 use crate::interruption::interruptible;
 use crate::scan::ScanContext;
@@ -123,6 +124,7 @@ impl StageOpener {
             return Err(StatementError::new(SqlState::DENIED, message).into());
         }
         let plan = interruptible(plan, &self.scans.progress)?;
+        let plan = until_cancelled(plan, &self.scans.progress)?;
         let ended = |input| Arc::new(EndOfStage { input, scans: self.scans.clone() });
         // What hands rows on to the next stage is taken off and put on by the engine.
         let is_head = plan.is::<RepartitionExec>() || plan.is::<BroadcastExec>();
@@ -229,6 +231,8 @@ impl ExecutionPlan for EndOfStage {
     ) -> QueryResult<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, context).map_err(to_send)?;
         let (schema, scans) = (rows.schema(), self.scans.clone());
+        let cancel = scans.progress.clone();
+        let rows = rows.map(move |batch| unless_cancelled(batch, &cancel));
         let end = once(async move { unchanged(&scans) });
         let end = end.filter_map(async |checked: QueryResult<()>| checked.err().map(Err));
         let rows = rows.chain(end).map(|batch| batch.map_err(to_send));

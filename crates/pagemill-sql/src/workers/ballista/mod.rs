@@ -30,7 +30,6 @@ mod kept_rows;
 mod rpc;
 mod scheduler;
 mod statement;
-mod until_cancelled;
 
 pub(super) use executor::Stages;
 pub(super) use rpc::StagesService;

@@ -1,11 +1,12 @@
-//! A step that hands rows on until the statement is cancelled. Ballista's writers have tasks of their own going, which nobody ends when
-//! the stream of the statement does: the rows they wait for have to.
+//! A step that hands rows on until the statement is cancelled. Both engines have tasks of their own going on a worker, which nobody ends
+//! when the request of the statement does: the rows they wait for have to.
 //!
 //! Invariant: rows are what they are below.
 
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::record_batch::RecordBatch;
 use datafusion::common::Result as QueryResult;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
@@ -22,21 +23,21 @@ use pagemill_engine::Progress;
 
 use crate::error::Error;
 
-/// The plan, in which whatever gives way to others ends when the statement is cancelled, and so does the whole.
+/// The plan, in which whatever gives way to others ends when the statement is cancelled.
 pub(super) fn until_cancelled(
     plan: Arc<dyn ExecutionPlan>,
     cancel: &Progress,
 ) -> QueryResult<Arc<dyn ExecutionPlan>> {
-    let watched = |input| {
-        Arc::new(UntilCancelled { input, cancel: cancel.clone() }) as Arc<dyn ExecutionPlan>
-    };
     let changed = plan.transform_up(|node| {
         Ok(match node.is::<CooperativeExec>() {
-            true => Transformed::yes(watched(node)),
+            true => {
+                let watched = UntilCancelled { input: node, cancel: cancel.clone() };
+                Transformed::yes(Arc::new(watched) as Arc<dyn ExecutionPlan>)
+            }
             false => Transformed::no(node),
         })
     })?;
-    Ok(watched(changed.data))
+    Ok(changed.data)
 }
 
 #[derive(Debug)]
@@ -101,10 +102,18 @@ impl ExecutionPlan for UntilCancelled {
     ) -> QueryResult<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, context)?;
         let (schema, cancel) = (rows.schema(), self.cancel.clone());
-        let rows = rows.map(move |batch| match cancel.is_cancelled() {
-            true => Err(Error::from(pagemill_engine::Error::Cancelled).into()),
-            false => batch,
-        });
+        let rows = rows.map(move |batch| unless_cancelled(batch, &cancel));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+/// A batch, or that the statement was cancelled.
+pub(super) fn unless_cancelled(
+    batch: QueryResult<RecordBatch>,
+    cancel: &Progress,
+) -> QueryResult<RecordBatch> {
+    match cancel.is_cancelled() {
+        true => Err(Error::from(pagemill_engine::Error::Cancelled).into()),
+        false => batch,
     }
 }
