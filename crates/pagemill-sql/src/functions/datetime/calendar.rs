@@ -7,12 +7,12 @@
 
 use crate::error::{SqlState, StatementError};
 
-pub(super) const SECOND: i64 = 1_000_000;
+pub(crate) const SECOND: i64 = 1_000_000;
 pub(super) const MINUTE: i64 = 60 * SECOND;
 pub(super) const HOUR: i64 = 60 * MINUTE;
-pub(super) const DAY: i64 = 24 * HOUR;
+pub(crate) const DAY: i64 = 24 * HOUR;
 /// The Julian day of 2000-01-01.
-pub(super) const EPOCH_JULIAN_DAY: i64 = 2_451_545;
+pub(crate) const EPOCH_JULIAN_DAY: i64 = 2_451_545;
 /// 1970-01-01.
 pub(super) const UNIX_EPOCH: i64 = -10_957 * DAY;
 /// 4714-11-24 BC.
@@ -22,22 +22,22 @@ pub(super) const END_TIMESTAMP: i64 = 9_223_371_331_200_000_000;
 /// The first day that is too late for a date.
 const END_DATE: i64 = 2_147_483_494 - EPOCH_JULIAN_DAY;
 /// The first day that is too late for a timestamp.
-pub(super) const END_TIMESTAMP_DAY: i64 = 109_203_528 - EPOCH_JULIAN_DAY;
+pub(crate) const END_TIMESTAMP_DAY: i64 = 109_203_528 - EPOCH_JULIAN_DAY;
 
 /// A day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Civil {
-    pub(super) year: i64,
-    pub(super) month: i64,
-    pub(super) day: i64,
+pub(crate) struct Civil {
+    pub(crate) year: i64,
+    pub(crate) month: i64,
+    pub(crate) day: i64,
 }
 
-pub(super) fn is_leap(year: i64) -> bool {
+pub(crate) fn is_leap(year: i64) -> bool {
     year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0)
 }
 
 /// The days of a month from 1 to 12.
-pub(super) fn month_length(year: i64, month: i64) -> i64 {
+pub(crate) fn month_length(year: i64, month: i64) -> i64 {
     match month {
         2 => 28 + i64::from(is_leap(year)),
         4 | 6 | 9 | 11 => 30,
@@ -46,12 +46,12 @@ pub(super) fn month_length(year: i64, month: i64) -> i64 {
 }
 
 impl Civil {
-    pub(super) fn new(year: i64, month: i64, day: i64) -> Self {
+    pub(crate) fn new(year: i64, month: i64, day: i64) -> Self {
         Self { year, month, day }
     }
 
     /// The day so many days from 2000-01-01.
-    pub(super) fn of_days(days: i64) -> Self {
+    pub(crate) fn of_days(days: i64) -> Self {
         // Counted from 0000-03-01, so that a year ends with its leap day.
         let days = days + 730_425;
         let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -65,7 +65,7 @@ impl Civil {
     }
 
     /// The days from 2000-01-01; a month or day outside its range counts on.
-    pub(super) fn days(self) -> i64 {
+    pub(crate) fn days(self) -> i64 {
         let year = self.year - i64::from(self.month <= 2);
         let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
         let month = if self.month > 2 { self.month - 3 } else { self.month + 9 };
@@ -81,12 +81,12 @@ impl Civil {
     }
 
     /// Whether Julian days can tell it.
-    pub(super) fn is_valid(self) -> bool {
+    pub(crate) fn is_valid(self) -> bool {
         (self.year, self.month) >= (-4713, 11) && (self.year, self.month) < (5_874_898, 6)
     }
 
     /// The day of the week, 0 for a Sunday.
-    pub(super) fn day_of_week(self) -> i64 {
+    pub(crate) fn day_of_week(self) -> i64 {
         (self.days() + 6).rem_euclid(7)
     }
 
@@ -108,7 +108,7 @@ impl Civil {
 }
 
 /// The first day of a year of ISO 8601.
-pub(super) fn first_monday(year: i64) -> i64 {
+pub(crate) fn first_monday(year: i64) -> i64 {
     let fourth = Civil::new(year, 1, 4);
     fourth.days() - (fourth.day_of_week() + 6) % 7
 }
@@ -138,12 +138,12 @@ impl Parts {
 }
 
 /// Whether a timestamp is within its range, and finite.
-pub(super) fn is_valid(timestamp: i64) -> bool {
+pub(crate) fn is_valid(timestamp: i64) -> bool {
     (FIRST_TIMESTAMP..END_TIMESTAMP).contains(&timestamp)
 }
 
 /// Whether a date is within its range, and finite.
-pub(super) fn is_valid_date(days: i64) -> bool {
+pub(crate) fn is_valid_date(days: i64) -> bool {
     (-EPOCH_JULIAN_DAY..END_DATE).contains(&days)
 }
 

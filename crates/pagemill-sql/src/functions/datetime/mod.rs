@@ -5,15 +5,15 @@
 //! Source: `src/backend/utils/adt/date.c`, `timestamp.c`, `datetime.c`, PostgreSQL 14 to 18.
 
 mod arithmetic;
-mod calendar;
+pub(super) mod calendar;
 mod casts;
 mod extract;
 mod interval;
 mod make;
 mod overlaps;
-mod pictures;
+pub(super) mod pictures;
 pub(crate) mod series;
-mod session_zone;
+pub(super) mod session_zone;
 mod truncate;
 mod units;
 mod zones;
@@ -73,7 +73,7 @@ fn places(modifier: i32) -> i32 {
 }
 
 /// Microseconds rounded to places of a second, halves away from zero.
-fn round_to(micros: i64, places: i32) -> Option<i64> {
+pub(super) fn round_to(micros: i64, places: i32) -> Option<i64> {
     let unit = 10i64.checked_pow(u32::try_from(6 - places).ok()?)?;
     let size = micros.checked_abs()?.checked_add(unit / 2)? / unit * unit;
     Some(if micros < 0 { -size } else { size })

@@ -122,7 +122,7 @@ fn comparison(key: &str) -> Option<Zoned> {
 }
 
 /// Seconds from 1970: in seconds, as the microseconds of the last years do not reach so far.
-pub(super) fn unix_second(timestamp: i64) -> i64 {
+pub(crate) fn unix_second(timestamp: i64) -> i64 {
     timestamp.div_euclid(SECOND) - UNIX_EPOCH / SECOND
 }
 

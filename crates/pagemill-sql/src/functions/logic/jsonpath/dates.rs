@@ -8,7 +8,6 @@
 
 use std::sync::LazyLock;
 
-use super::calendar::round_to;
 use super::damaged;
 use super::kind::{Kind, Method};
 use super::moment::{Moment, Type, overflow};
@@ -19,6 +18,8 @@ use super::template_scan::Fault;
 use super::template_value::read;
 use super::value::Value;
 use crate::error::{SqlState, StatementError};
+use crate::functions::datetime::calendar::is_valid as is_valid_timestamp;
+use crate::functions::datetime::round_to;
 use crate::functions::rows::Outcome;
 
 const INVALID_ARGUMENT: &str = "22031";
@@ -64,7 +65,7 @@ const FORMS: &[&str] = &[
 ];
 
 fn made(forms: &[&str]) -> Outcome<Vec<Template>> {
-    forms.iter().map(|form| Template::new(form, true)).collect()
+    forms.iter().map(|form| Template::new(form)).collect()
 }
 
 static TEMPLATES: LazyLock<Outcome<Vec<Template>>> = LazyLock::new(|| made(FORMS));
@@ -115,7 +116,7 @@ impl<'q> Run<'q> {
             return Err(damaged("an argument of .datetime() that is no string"));
         };
         let template = std::str::from_utf8(self.path.bytes(range)).map_err(damaged)?;
-        let template = Template::new(template, true)?;
+        let template = Template::new(template)?;
         match read(&template, text, self.settings.major) {
             Ok(moment) => Ok(Some(moment)),
             Err(Fault::Wrong(_)) if !self.throws => Ok(None),
@@ -187,10 +188,9 @@ fn rounded(moment: Moment, places: i32) -> Outcome<Moment> {
         let message = format!("{name}({places}){zone} precision must not be negative");
         return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
     }
-    let value = round_to(moment.value, places.min(MOST_PLACES));
     let is_timestamp = matches!(moment.ty, Type::Timestamp | Type::TimestampTz);
-    if is_timestamp && !super::calendar::is_valid_timestamp(value) {
-        return Err(overflow("timestamp out of range"));
-    }
+    let value = round_to(moment.value, places.min(MOST_PLACES));
+    let value = value.filter(|value| !is_timestamp || is_valid_timestamp(*value));
+    let value = value.ok_or_else(|| overflow("timestamp out of range"))?;
     Ok(Moment { value, ..moment })
 }

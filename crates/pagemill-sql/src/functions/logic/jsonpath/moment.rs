@@ -11,9 +11,12 @@ use std::cmp::Ordering;
 
 use pagemill_types::datetime::{write_date, write_time, write_xsd_timestamp};
 
-use super::calendar::{DAY, END_TIMESTAMP_DAY, SECOND, east_at, east_of_clock, is_valid_timestamp};
+use super::calendar::{east_at, east_of_clock};
 use super::{Settings, damaged};
 use crate::error::{SqlState, StatementError};
+use crate::functions::datetime::calendar::{
+    DAY, END_TIMESTAMP_DAY, SECOND, is_valid as is_valid_timestamp,
+};
 use crate::functions::rows::Outcome;
 
 /// Which type.

@@ -1,7 +1,7 @@
 //! Templates of dates and times (`YYYY-MM-DD HH24:MI:SS`), taken apart into fields and what stands between them.
 //!
-//! In standard mode, the one of `.datetime(template)`, only a few characters may stand between fields, and text in quotes;
-//! in the other one, that of `to_timestamp` and `to_date`, any may.
+//! Only a few characters may stand between fields, and text in quotes: this is the server's standard mode, the one of
+//! `.datetime(template)`, and not that of `to_timestamp` and `to_date`.
 //!
 //! Source: `DCH_keywords`, `DCH_suff`, `parse_format`, `index_seq_search`, `DCH_datetime_type` in
 //! `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
@@ -119,7 +119,6 @@ pub(super) enum Part {
         has_ending: bool,
     },
     Separator(char),
-    Space(char),
     Character(char),
 }
 
@@ -135,18 +134,17 @@ pub(super) struct Scope {
 #[derive(Debug)]
 pub(super) struct Template {
     pub(super) parts: Vec<Part>,
-    pub(super) is_standard: bool,
 }
 
 impl Template {
     /// # Errors
-    /// When something stands between fields that may not, in standard mode.
-    pub(super) fn new(text: &str, is_standard: bool) -> Outcome<Self> {
-        let mut reader = Reader { rest: text, parts: Vec::new(), is_standard };
+    /// When something stands between fields that may not.
+    pub(super) fn new(text: &str) -> Outcome<Self> {
+        let mut reader = Reader { rest: text, parts: Vec::new() };
         while !reader.rest.is_empty() {
             reader.part()?;
         }
-        Ok(Self { parts: reader.parts, is_standard })
+        Ok(Self { parts: reader.parts })
     }
 
     pub(super) fn scope(&self) -> Scope {
@@ -175,7 +173,6 @@ impl Template {
 struct Reader<'t> {
     rest: &'t str,
     parts: Vec<Part>,
-    is_standard: bool,
 }
 
 impl Reader<'_> {
@@ -195,11 +192,7 @@ impl Reader<'_> {
                 self.quoted();
                 Ok(())
             }
-            Some(character) if self.is_standard => self.separator(character),
-            Some(character) => {
-                self.other(character);
-                Ok(())
-            }
+            Some(character) => self.separator(character),
         }
     }
 
@@ -216,17 +209,13 @@ impl Reader<'_> {
         next
     }
 
-    /// In standard mode.
     fn separator(&mut self, character: char) -> Outcome<()> {
         if !"-./,':; ".contains(character) {
             let message = format!("invalid datetime format separator: \"{character}\"");
             return Err(StatementError::new(INVALID_FORMAT, message));
         }
         self.next();
-        self.parts.push(match character {
-            ' ' => Part::Space(' '),
-            other => Part::Separator(other),
-        });
+        self.parts.push(Part::Separator(character));
         Ok(())
     }
 
@@ -244,25 +233,6 @@ impl Reader<'_> {
             }
         }
     }
-
-    /// Outside of standard mode. A backslash is one unless a quotation mark follows.
-    fn other(&mut self, character: char) {
-        self.next();
-        let character = match character == '\\' && self.take("\"") {
-            true => '"',
-            false => character,
-        };
-        self.parts.push(match character {
-            c if is_separator(c) => Part::Separator(c),
-            c if c.is_ascii_whitespace() || c == '\u{B}' => Part::Space(c),
-            c => Part::Character(c),
-        });
-    }
-}
-
-/// Neither a letter nor a digit of ASCII, but to be seen.
-pub(super) fn is_separator(character: char) -> bool {
-    character.is_ascii_graphic() && !character.is_ascii_alphanumeric()
 }
 
 macro_rules! keywords {

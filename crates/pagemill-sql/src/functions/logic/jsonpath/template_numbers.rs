@@ -72,7 +72,7 @@ impl Scanner<'_> {
         match self.template.parts.get(place.number + 1) {
             None => true,
             Some(Part::Field { keyword, .. }) => !keyword.is_digits(),
-            Some(Part::Character(c) | Part::Separator(c) | Part::Space(c)) => !c.is_ascii_digit(),
+            Some(Part::Character(c) | Part::Separator(c)) => !c.is_ascii_digit(),
         }
     }
 

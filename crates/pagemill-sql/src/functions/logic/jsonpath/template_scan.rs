@@ -7,9 +7,10 @@
 //! Source: `DCH_from_char`, `from_char_parse_int_len`, `from_char_seq_search`, `is_next_separator` in
 //! `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
 
-use super::template::{Convention, Field, INVALID_FORMAT, Keyword, Part, Template, is_separator};
+use super::template::{Convention, Field, INVALID_FORMAT, Keyword, Part, Template};
 use super::template_numbers::{is_space, leading_integer, near_2020, set};
 use crate::error::{SqlState, StatementError};
+use crate::functions::datetime::pictures::{DAYS, MONTHS};
 
 /// Why a text was not read.
 #[derive(Debug)]
@@ -58,43 +59,23 @@ pub(super) fn wrong(message: impl Into<String>) -> Fault {
     Fault::Wrong(StatementError::new(INVALID_FORMAT, message))
 }
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const ROMAN: [&str; 12] =
     ["XII", "XI", "X", "IX", "VIII", "VII", "VI", "V", "IV", "III", "II", "I"];
 
 /// Reads `text` by the template of a server of this version.
 pub(super) fn scan(template: &Template, text: &str, major: u32) -> Scan<Fields> {
-    let is_exact = template.is_standard;
-    let mut scanner =
-        Scanner { text, at: 0, fields: Fields::default(), is_exact, skipped: 0, template, major };
+    let mut scanner = Scanner { text, at: 0, fields: Fields::default(), template, major };
     let mut number = 0;
     while number < template.parts.len() && !scanner.rest().is_empty() {
         scanner.part(number)?;
         number += 1;
     }
-    if template.is_standard {
-        if number < template.parts.len() {
-            return Err(wrong("input string is too short for datetime format"));
-        }
-        scanner.skip_spaces();
-        if !scanner.rest().is_empty() {
-            return Err(wrong("trailing characters remain in input string after datetime format"));
-        }
+    if number < template.parts.len() {
+        return Err(wrong("input string is too short for datetime format"));
+    }
+    scanner.skip_spaces();
+    if !scanner.rest().is_empty() {
+        return Err(wrong("trailing characters remain in input string after datetime format"));
     }
     Ok(scanner.fields)
 }
@@ -103,10 +84,6 @@ pub(super) struct Scanner<'s> {
     text: &'s str,
     pub(super) at: usize,
     pub(super) fields: Fields,
-    /// `FX`, or standard mode.
-    is_exact: bool,
-    /// Characters that were passed beyond what the template has.
-    skipped: i64,
     pub(super) template: &'s Template,
     major: u32,
 }
@@ -129,10 +106,8 @@ impl<'s> Scanner<'s> {
         self.rest().bytes().next().unwrap_or(0) // default: the NUL behind a text of C
     }
 
-    pub(super) fn skip_spaces(&mut self) -> i64 {
-        let spaces = self.rest().bytes().take_while(|byte| is_space(*byte)).count();
-        self.at += spaces;
-        spaces as i64
+    pub(super) fn skip_spaces(&mut self) {
+        self.at += self.rest().bytes().take_while(|byte| is_space(*byte)).count();
     }
 
     fn skip_character(&mut self) {
@@ -141,14 +116,9 @@ impl<'s> Scanner<'s> {
 
     fn part(&mut self, number: usize) -> Scan<()> {
         let Some(part) = self.template.parts.get(number) else { return Ok(()) };
-        let is_field = matches!(part, Part::Field { .. });
-        let is_mark = matches!(part, Part::Field { keyword, .. } if keyword.field == Field::Exact);
-        if !self.is_exact && !is_mark && (is_field || number == 0) {
-            self.skipped += self.skip_spaces();
-        }
         match *part {
-            Part::Separator(wanted) | Part::Space(wanted) => return self.separator(wanted),
-            Part::Character(wanted) => return self.character(wanted),
+            Part::Separator(wanted) => return self.between(wanted, "separator"),
+            Part::Character(wanted) => return self.between(wanted, "character"),
             Part::Field { keyword, is_filled, is_translated, has_ending } => {
                 if is_translated
                     && matches!(keyword.convention(), None | Some(Convention::Gregorian))
@@ -165,32 +135,15 @@ impl<'s> Scanner<'s> {
                 }
             }
         }
-        if !self.is_exact {
-            self.skipped = self.skip_spaces();
-        }
         Ok(())
     }
 
-    fn separator(&mut self, wanted: char) -> Scan<()> {
-        let is_one = is_space(self.first()) || is_separator(self.first().into());
-        match (self.template.is_standard, self.is_exact) {
-            (true, _) if self.rest().starts_with(wanted) => self.at += 1,
-            (true, _) => return Err(wrong(format!("unmatched format separator \"{wanted}\""))),
-            (false, false) if is_one => self.at += 1,
-            (false, false) => self.skipped -= 1,
-            (false, true) => self.skip_character(),
+    /// What stands between fields has to stand in the text, too.
+    fn between(&mut self, wanted: char, kind: &str) -> Scan<()> {
+        if !self.rest().starts_with(wanted) {
+            return Err(wrong(format!("unmatched format {kind} \"{wanted}\"")));
         }
-        Ok(())
-    }
-
-    fn character(&mut self, wanted: char) -> Scan<()> {
-        if self.template.is_standard && !self.rest().starts_with(wanted) {
-            return Err(wrong(format!("unmatched format character \"{wanted}\"")));
-        }
-        match !self.is_exact && self.skipped > 0 {
-            true => self.skipped -= 1,
-            false => self.skip_character(),
-        }
+        self.skip_character();
         Ok(())
     }
 
@@ -210,7 +163,8 @@ impl<'s> Scanner<'s> {
     fn field(&mut self, place: Place) -> Scan<()> {
         let own = place.keyword.name.len();
         match place.keyword.field {
-            Field::Exact => self.is_exact = true,
+            // It is so without it.
+            Field::Exact => {}
             Field::Half(is_long) => {
                 let words: &[&str] = if is_long { &["a.m.", "p.m."] } else { &["am", "pm"] };
                 let value = self.word(words, 4, place)?;
@@ -333,12 +287,8 @@ impl<'s> Scanner<'s> {
         if place.keyword.field == Field::Zone && self.first().is_ascii_alphabetic() {
             return self.abbreviation();
         }
-        let is_minus_behind =
-            self.skipped > 0 && self.text.as_bytes().get(self.at.wrapping_sub(1)) == Some(&b'-');
         self.fields.zone_sign = match self.first() {
             b'-' => -1,
-            b'+' | b' ' => 1,
-            _ if is_minus_behind => -1,
             _ => 1,
         };
         if matches!(self.first(), b'+' | b'-' | b' ') {

@@ -5,14 +5,16 @@
 //! Source: `do_to_timestamp`, `parse_datetime` in `src/backend/utils/adt/formatting.c`, `ValidateDate` in `datetime.c`,
 //! PostgreSQL 14 to 18.
 
-use super::calendar::{
-    Civil, DAY, EPOCH_JULIAN_DAY, SECOND, is_leap, is_valid_date, is_valid_timestamp, iso_week,
-    month_length, round_to,
-};
+use super::calendar::iso_week;
 use super::moment::{Moment, Type, overflow};
 use super::template::{Convention, Template};
 use super::template_scan::{Fault, Fields, Scan, scan, wrong};
 use crate::error::{SqlState, StatementError};
+use crate::functions::datetime::calendar::{
+    Civil, DAY, EPOCH_JULIAN_DAY, SECOND, is_leap, is_valid as is_valid_timestamp, is_valid_date,
+    month_length,
+};
+use crate::functions::datetime::round_to;
 
 /// Seven days, a hundred years and a thousand microseconds of less are within 32 bits.
 const MOST_KNOWN: u32 = 20_000_000;
@@ -38,9 +40,9 @@ pub(super) fn read(template: &Template, text: &str, major: u32) -> Scan<Moment> 
     let places = if fields.places == 0 { 6 } else { fields.places };
     match ty {
         Type::Date => parts.date(text).map(|value| Moment { ty, value, west: 0 }),
-        Type::Time => Ok(Moment { ty, value: round_to(parts.clock, places), west: 0 }),
+        Type::Time => Ok(Moment { ty, value: rounded(parts.clock, places)?, west: 0 }),
         Type::TimeTz => match west {
-            Some(west) => Ok(Moment { ty, value: round_to(parts.clock, places), west }),
+            Some(west) => Ok(Moment { ty, value: rounded(parts.clock, places)?, west }),
             None => Err(wrong("missing time zone in input string for type timetz")),
         },
         Type::Timestamp => parts.timestamp(ty, 0, places),
@@ -49,6 +51,10 @@ pub(super) fn read(template: &Template, text: &str, major: u32) -> Scan<Moment> 
             None => Err(wrong("missing time zone in input string for type timestamptz")),
         },
     }
+}
+
+fn rounded(micros: i64, places: i32) -> Scan<i64> {
+    round_to(micros, places).ok_or_else(|| Fault::Wrong(overflow("timestamp out of range")))
 }
 
 /// Refuses numbers that leave the 32 bits in which some servers compute with them.
@@ -118,7 +124,7 @@ impl Parts {
         let micros = self.date.days().checked_mul(DAY).and_then(|day| day.checked_add(self.clock));
         let micros = micros.and_then(|local| local.checked_add(i64::from(west) * SECOND));
         let value = micros.filter(|made| is_valid_timestamp(*made)).ok_or_else(refused)?;
-        Ok(Moment { ty, value: round_to(value, places), west })
+        Ok(Moment { ty, value: rounded(value, places)?, west })
     }
 }
 
