@@ -21,6 +21,8 @@ use http::HeaderValue;
 use pagemill_cli::worker_arguments::WorkerEngine;
 use url::Url;
 
+#[cfg(feature = "ballista")]
+use super::ballista::keeps_order_between;
 use super::channels::{Connections, StatementChannels};
 use super::plan_codec::{PlanCodec, PlanParts};
 use super::secret::Secret;
@@ -104,6 +106,10 @@ impl Workers {
         }
         if !goes_by_columns(plan) {
             return Ok(Err("its rows are told apart by more than columns".to_owned()));
+        }
+        #[cfg(feature = "ballista")]
+        if self.dividing.engine == WorkerEngine::Ballista && keeps_order_between(plan) {
+            return Ok(Err("its rows go from step to step in an order".to_owned()));
         }
         let codec = PlanCodec(Arc::new(PlanParts::of(plan)?));
         if let Some(lost) = lost_on_the_way(plan, &codec, &TaskContext::from(state)) {

@@ -20,7 +20,7 @@ const MARK: &str = "pagemill-error:";
 /// A server knows some hundreds.
 const MOST_STATES: usize = 1000;
 /// The connection failed.
-const CONNECTION_FAILURE: SqlState = SqlState("08006");
+pub(super) const CONNECTION_FAILURE: SqlState = SqlState("08006");
 
 #[derive(Debug, Serialize, Deserialize)]
 struct TravellingError {

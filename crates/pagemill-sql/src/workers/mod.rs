@@ -27,6 +27,7 @@
 mod arrived;
 #[cfg(feature = "ballista")]
 mod ballista;
+mod changed_rows;
 mod channels;
 mod coordinator;
 mod errors;

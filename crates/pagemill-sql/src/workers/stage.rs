@@ -27,10 +27,11 @@ use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConve
 use futures::StreamExt as _;
 use futures::stream::once;
 
+use super::changed_rows::ChangedRows;
 use super::errors::to_send;
 use super::plan_codec::PlanCodec;
 use super::steps::foreign_step;
-use super::until_cancelled::{unless_cancelled, until_cancelled};
+use super::until_cancelled::{rows_until_cancelled, until_cancelled};
 use crate::error::{SqlState, StatementError};
 use crate::interruption::interruptible;
 use crate::scan::ScanContext;
@@ -125,16 +126,15 @@ impl StageOpener {
         }
         let plan = interruptible(plan, &self.scans.progress)?;
         let plan = until_cancelled(plan, &self.scans.progress)?;
-        let ended = |input| Arc::new(EndOfStage { input, scans: self.scans.clone() });
         // What hands rows on to the next stage is taken off and put on by the engine.
         let is_head = plan.is::<RepartitionExec>() || plan.is::<BroadcastExec>();
         match (is_head, plan.children()[..].first()) {
             (true, Some(input)) => {
-                let input: Arc<dyn ExecutionPlan> = ended((*input).clone());
+                let input = end_of_stage((*input).clone(), &self.scans);
                 let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
                 plan.replace_children(vec![input], options)
             }
-            _ => Ok(ended(plan)),
+            _ => Ok(end_of_stage(plan, &self.scans)),
         }
     }
 }
@@ -168,76 +168,21 @@ impl PhysicalExtensionCodec for EnvelopeCodec {
     }
 }
 
-/// The last step of a stage: its errors are put as they are sent, and its rows count only if the cluster is what it was.
-#[derive(Debug)]
-pub(super) struct EndOfStage {
-    pub(super) input: Arc<dyn ExecutionPlan>,
-    pub(super) scans: Arc<ScanContext>,
-}
-
-impl DisplayAs for EndOfStage {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EndOfStage")
-    }
-}
-
-impl ExecutionPlan for EndOfStage {
-    fn name(&self) -> &str {
-        "EndOfStage"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> QueryResult<TreeNodeRecursion>,
-    ) -> QueryResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
-        match children.pop() {
-            Some(input) => Ok(Arc::new(Self { input, scans: self.scans.clone() })),
-            None => Err(DataFusionError::Internal("the end of a stage has an input".to_owned())),
-        }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> QueryResult<SendableRecordBatchStream> {
-        let rows = self.input.execute(partition, context).map_err(to_send)?;
-        let (schema, scans) = (rows.schema(), self.scans.clone());
-        let cancel = scans.progress.clone();
-        let rows = rows.map(move |batch| unless_cancelled(batch, &cancel));
+/// The last step of a stage: it ends when the statement is cancelled, its errors are put as they are sent, and its rows count only if
+/// the cluster is what it was.
+pub(super) fn end_of_stage(
+    input: Arc<dyn ExecutionPlan>,
+    scans: &Arc<ScanContext>,
+) -> Arc<dyn ExecutionPlan> {
+    let scans = scans.clone();
+    ChangedRows::over(input, "EndOfStage", move |rows| {
+        let rows = rows_until_cancelled(rows.map_err(to_send)?, scans.progress.clone());
+        let (schema, scans) = (rows.schema(), scans.clone());
         let end = once(async move { unchanged(&scans) });
         let end = end.filter_map(async |checked: QueryResult<()>| checked.err().map(Err));
         let rows = rows.chain(end).map(|batch| batch.map_err(to_send));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
-    }
+    })
 }
 
 fn unchanged(scans: &ScanContext) -> QueryResult<()> {

@@ -18,7 +18,7 @@ use crate::bench::options::{PG15, RunOptions, number};
     after_help = PG15
 )]
 pub(crate) struct Options {
-    /// Measure this program instead of building one; it has the feature workers
+    /// Measure this program instead of building one; it has the feature ballista
     #[arg(long, value_name = "PATH")]
     pub(super) pagemill_sql: Option<PathBuf>,
     /// Serve by this binary instead of building one

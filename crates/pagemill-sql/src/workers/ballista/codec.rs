@@ -50,7 +50,7 @@ impl StagesCodec {
             return Ok(step);
         }
         match (step.downcast_ref::<ShuffleReaderExec>(), &self.kept) {
-            (Some(reader), Some(kept)) => Ok(Arc::new(KeptRows::new(reader, kept.clone()))),
+            (Some(reader), Some(kept)) => Ok(Arc::new(KeptRows::new(reader, kept.clone())?)),
             _ => Err(unknown(&format!("the step {}, which no worker does", step.name()))),
         }
     }

@@ -25,14 +25,14 @@ pub(super) struct Cutting {
 }
 
 impl Cutting {
-    /// The plan; `None` where no scan of it is worth it, or the order of its rows would be lost between stages.
+    /// The plan; `None` where no scan of it is worth it.
     pub(super) fn plan(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
     ) -> QueryResult<Option<Arc<dyn ExecutionPlan>>> {
         let mut is_cut = false;
         let divided = self.step(plan, false, &mut is_cut)?;
-        Ok((is_cut && !keeps_order_between(plan)).then_some(divided))
+        Ok(is_cut.then_some(divided))
     }
 
     fn step(
@@ -82,7 +82,8 @@ fn by_hash(
     }
 }
 
-fn keeps_order_between(plan: &Arc<dyn ExecutionPlan>) -> bool {
+/// Whether rows go from one stage to the next in an order, which files of stages do not keep.
+pub(in super::super) fn keeps_order_between(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.downcast_ref::<RepartitionExec>().is_some_and(RepartitionExec::preserve_order)
         || plan.children().into_iter().any(keeps_order_between)
 }

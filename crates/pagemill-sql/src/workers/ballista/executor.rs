@@ -37,11 +37,11 @@ use tonic::{Request, Status, Streaming};
 use super::super::arrived::{Arrivals, REFUSED};
 use super::super::channels::Connections;
 use super::super::errors::{LostRows, to_send};
-use super::super::stage::EndOfStage;
+use super::super::stage::end_of_stage;
 use super::super::steps::step_beside;
 use super::super::until_cancelled::until_cancelled;
 use super::codec::{StagesCodec, is_writer};
-use super::kept::KeptFiles;
+use super::kept::{KeptFiles, StatementNames};
 use super::kept_rows::KeptRows;
 use super::rpc::AskedFile;
 use crate::error::{Result, SqlState, StatementError};
@@ -87,7 +87,8 @@ impl Stages {
             .with_config(config)
             .with_runtime_env(self.runtime.clone())
             .build();
-        let kept = Arc::new(KeptFiles::new(worker, self.connections.clone())?);
+        let names = StatementNames { worker, job: job.clone() };
+        let kept = Arc::new(KeptFiles::new(names, self.connections.clone())?);
         let codec = StagesCodec { plan: Arc::new(opened.opener.codec), kept: Some(kept.clone()) };
         let (context, scans) = (state.task_ctx(), opened.opener.scans);
         let registered = self.register(job, kept.clone())?;
@@ -136,7 +137,10 @@ impl Stages {
         let service = BallistaFlightService::new(kept.directory());
         let rows = service.do_get(Request::new(ticket)).await?.into_inner();
         // They stay as long as somebody reads them.
-        Ok(rows.inspect(move |_| drop(kept.clone())).boxed())
+        let rows = rows.inspect(move |_| {
+            let _ = &kept;
+        });
+        Ok(rows.boxed())
     }
 }
 
@@ -220,7 +224,7 @@ impl Tasks {
         });
         let status = match result {
             Ok(partitions) => task_status::Status::Successful(protobuf::SuccessfulTask {
-                executor_id: self.kept.worker.clone(),
+                executor_id: self.kept.names.worker.clone(),
                 partitions,
                 ..Default::default()
             }),
@@ -234,6 +238,7 @@ impl Tasks {
         task: &MultiTaskDefinition,
         id: &TaskId,
     ) -> QueryResult<Vec<ShuffleWritePartition>> {
+        self.kept.require_job(&task.job_id)?;
         let plan = self.plan(&task.plan)?;
         let (stage, number) = (task.stage_id as usize, id.task_id as usize);
         let parts = id.global_output_partition_ids.iter().map(|part| *part as usize).collect();
@@ -259,8 +264,7 @@ impl Tasks {
         }
         let input = interruptible((*input).clone(), &self.scans.progress)?;
         let input = until_cancelled(input, &self.scans.progress)?;
-        let input: Arc<dyn ExecutionPlan> =
-            Arc::new(EndOfStage { input, scans: self.scans.clone() });
+        let input = end_of_stage(input, &self.scans);
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         plan.replace_children(vec![input], options)
     }

@@ -14,23 +14,41 @@ use datafusion::physical_plan::{ExecutionPlan as _, Partitioning};
 use tempfile::TempDir;
 
 use super::super::channels::Connections;
+use crate::error::{SqlState, StatementError};
+
+/// What the coordinator calls a worker, and the statement's job.
+#[derive(Debug)]
+pub(super) struct StatementNames {
+    pub(super) worker: String,
+    pub(super) job: String,
+}
 
 /// What a worker has of a statement, and how it reaches those that have the rest.
 #[derive(Debug)]
 pub(super) struct KeptFiles {
     directory: TempDir,
-    /// What the coordinator calls this worker.
-    pub(super) worker: String,
+    pub(super) names: StatementNames,
     pub(super) connections: Arc<Connections>,
 }
 
 impl KeptFiles {
     /// # Errors
     /// When no directory can be made for them.
-    pub(super) fn new(worker: String, connections: Arc<Connections>) -> QueryResult<Self> {
+    pub(super) fn new(names: StatementNames, connections: Arc<Connections>) -> QueryResult<Self> {
         let directory = tempfile::Builder::new().prefix("pagemill-stages-").tempdir();
         let directory = directory.map_err(DataFusionError::IoError)?;
-        Ok(Self { directory, worker, connections })
+        Ok(Self { directory, names, connections })
+    }
+
+    /// Names of jobs become names of directories: no other one is taken.
+    ///
+    /// # Errors
+    /// Where it is another job's.
+    pub(super) fn require_job(&self, name: &str) -> QueryResult<()> {
+        match name == self.names.job {
+            true => Ok(()),
+            false => Err(StatementError::new(SqlState::DENIED, "a part of another job").into()),
+        }
     }
 
     pub(super) fn directory(&self) -> String {
@@ -48,5 +66,20 @@ impl KeptFiles {
         let one = Partitioning::UnknownPartitioning(1);
         let reader = ShuffleReaderExec::try_new(stage, vec![vec![location]], schema, one)?;
         reader.with_work_dir(self.directory()).execute(0, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_job_of_the_statement_has_files_here() {
+        let names = StatementNames { worker: "w:1".to_owned(), job: "a-1".to_owned() };
+        let kept = KeptFiles::new(names, Arc::new(Connections::new(None))).unwrap();
+        assert!(kept.require_job("a-1").is_ok());
+        for other in ["", "a-2", "../a-1", "/tmp", "a-1/.."] {
+            assert!(kept.require_job(other).is_err(), "{other}");
+        }
     }
 }

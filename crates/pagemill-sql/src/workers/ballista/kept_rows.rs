@@ -41,9 +41,14 @@ impl fmt::Debug for KeptRows {
 }
 
 impl KeptRows {
-    pub(super) fn new(reader: &ShuffleReaderExec, kept: Arc<KeptFiles>) -> Self {
+    /// # Errors
+    /// Where files of other jobs are among them.
+    pub(super) fn new(reader: &ShuffleReaderExec, kept: Arc<KeptFiles>) -> QueryResult<Self> {
         let (parts, is_broadcast) = (reader.partition.clone(), reader.broadcast);
-        Self { parts, is_broadcast, properties: reader.properties().clone(), kept }
+        for file in parts.iter().flatten() {
+            kept.require_job(file.partition_id.job_id.as_str())?;
+        }
+        Ok(Self { parts, is_broadcast, properties: reader.properties().clone(), kept })
     }
 }
 
@@ -99,7 +104,7 @@ impl ExecutionPlan for KeptRows {
         let rows = stream::iter(files).map(move |file| {
             let (kept, schema, context) = (kept.clone(), schema.clone(), context.clone());
             async move {
-                match file.executor_meta.id == kept.worker {
+                match file.executor_meta.id == kept.names.worker {
                     true => kept.read(file, schema, context),
                     false => fetch(&kept.connections, file, schema).await,
                 }

@@ -31,6 +31,7 @@ mod rpc;
 mod scheduler;
 mod statement;
 
+pub(super) use cut::keeps_order_between;
 pub(super) use executor::Stages;
 pub(super) use rpc::StagesService;
 pub(super) use statement::OnBallista;

@@ -63,16 +63,17 @@ pub(super) struct AskedFile {
     pub(super) is_sorted: bool,
 }
 
-/// Opens the stream of a statement's tasks with a worker: what is given is sent to it, what it answers is how tasks ended.
+/// Opens the stream of a statement's tasks with a worker: what is given is sent to it, what it answers is how tasks ended. An error in
+/// place of the stream is that the worker is not there.
 ///
 /// # Errors
-/// When the worker is not there, or does not take the statement.
+/// When it does not take the statement.
 pub(super) async fn run(
     connections: &Connections,
     url: &Url,
     job: &Job,
     tasks: impl Stream<Item = Vec<u8>> + Send + 'static,
-) -> QueryResult<Streaming<Vec<u8>>> {
+) -> QueryResult<QueryResult<Streaming<Vec<u8>>>> {
     let mut headers = connections.headers();
     headers.insert(HEADER, job.statement.clone());
     let texts = [(WORKER, worker_name(url)), (JOB, job.name.clone())];
@@ -82,15 +83,28 @@ pub(super) async fn run(
     }
     let request =
         Request::from_parts(MetadataMap::from_headers(headers), Extensions::default(), tasks);
-    let mut client = tonic::client::Grpc::new(connections.get(url).await?);
+    let channel = match connections.get(url).await {
+        Ok(channel) => channel,
+        Err(lost) => return Ok(Err(lost)),
+    };
+    let mut client = tonic::client::Grpc::new(channel);
     let sent = async {
         let ready = client.ready().await;
         ready.map_err(|error| Status::unavailable(error.to_string()))?;
         client.streaming(request, PathAndQuery::from_static(RUN), Plain).await
     };
     match sent.await {
-        Ok(answer) => Ok(answer.into_inner()),
-        Err(status) => Err(refused(connections, url, status)),
+        Ok(answer) => Ok(Ok(answer.into_inner())),
+        // Its words are an error as it was sent.
+        Err(status) if status.code() == Code::FailedPrecondition => {
+            Err(received(url, &DataFusionError::External(status.message().into())))
+        }
+        Err(status) => {
+            connections.forget(url);
+            let is_stranger = status.code() == Code::Unauthenticated;
+            let error = received(url, &DataFusionError::External(Box::new(status)));
+            if is_stranger { Err(error) } else { Ok(Err(error)) }
+        }
     }
 }
 
@@ -98,16 +112,6 @@ pub(super) async fn run(
 pub(super) fn worker_name(url: &Url) -> String {
     let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
     format!("{host}:{}", port.unwrap_or_default())
-}
-
-/// What a worker that took no statement says, or that it is not there.
-fn refused(connections: &Connections, url: &Url, status: Status) -> DataFusionError {
-    if status.code() == Code::FailedPrecondition {
-        // Its words are an error as it was sent.
-        return received(url, &DataFusionError::External(status.message().into()));
-    }
-    connections.forget(url);
-    received(url, &DataFusionError::External(Box::new(status)))
 }
 
 /// The rows of a file that another worker has.
@@ -134,7 +138,7 @@ pub(super) async fn fetch(
     let url = Url::parse(&address).map_err(|error| lost(error.to_string()))?;
     let failed = |status: Status| {
         connections.forget(&url);
-        lost(received(&url, &DataFusionError::External(Box::new(status))).to_string())
+        lost(Error::from(received(&url, &DataFusionError::External(Box::new(status)))).to_string())
     };
     let question = serde_json::to_vec(&AskedFile {
         job: location.partition_id.job_id.to_string(),
@@ -146,7 +150,8 @@ pub(super) async fn fetch(
     let question = question.map_err(|error| lost(error.to_string()))?;
     let metadata = MetadataMap::from_headers(connections.headers());
     let request = Request::from_parts(metadata, Extensions::default(), question);
-    let channel = connections.get(&url).await.map_err(|error| lost(error.to_string()))?;
+    let channel =
+        connections.get(&url).await.map_err(|error| lost(Error::from(error).to_string()))?;
     // As large as a row may be.
     let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
     client.ready().await.map_err(|error| failed(Status::unavailable(error.to_string())))?;

@@ -28,7 +28,6 @@ use datafusion::physical_plan::{
 };
 use datafusion::prelude::SessionConfig;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use http::HeaderValue;
 use prost::Message as _;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::task::JoinSet;
@@ -37,28 +36,33 @@ use url::Url;
 
 use super::super::channels::Connections;
 use super::super::coordinator::{Planned, Sent, Workers};
-use super::super::errors::received;
-use super::super::plan_codec::PlanCodec;
+use super::super::errors::{CONNECTION_FAILURE, LostRows, received};
 use super::codec::StagesCodec;
 use super::cut::Cutting;
 use super::rpc::{Job, fetch, run, worker_name};
 use super::scheduler::{Reports, Scheduled, Scheduler};
-use crate::error::Error;
+use crate::error::{Error, StatementError};
 use crate::scan::ScanContext;
 
-/// The statement.
+/// The statement as a step.
 pub(in super::super) struct OnBallista {
+    statement: Statement,
+    properties: Arc<PlanProperties>,
+}
+
+/// What is run, and on what.
+#[derive(Clone)]
+struct Statement {
     plan: Arc<dyn ExecutionPlan>,
     config: SessionConfig,
-    statement: HeaderValue,
-    codec: Arc<PlanCodec>,
+    sent: Sent,
+    /// Of the workers that are not lost.
     urls: Vec<Url>,
     connections: Arc<Connections>,
-    /// That each worker works on at a time.
+    /// Of a plan, that each worker works on at a time.
     partitions: usize,
     /// Where is told what workers are lost.
     scans: Arc<ScanContext>,
-    properties: Arc<PlanProperties>,
 }
 
 impl Workers {
@@ -83,19 +87,16 @@ impl Workers {
             EmissionType::Incremental,
             Boundedness::Bounded,
         ));
-        let Sent { statement, codec } = sent;
-        let (urls, connections) = (self.urls.clone(), self.connections.clone());
-        let divided = OnBallista {
+        let statement = Statement {
             plan,
             config,
-            statement,
-            codec,
-            urls,
-            connections,
+            sent,
+            urls: self.urls.clone(),
+            connections: self.connections.clone(),
             partitions,
             scans: scans.clone(),
-            properties,
         };
+        let divided = OnBallista { statement, properties };
         Ok(Some((Arc::new(divided), state.task_ctx())))
     }
 }
@@ -103,9 +104,9 @@ impl Workers {
 impl OnBallista {
     /// The stages, for EXPLAIN.
     pub(in super::super) fn stages(&self) -> String {
-        let (job, options) = (JobId::new("explain"), self.config.options());
+        let (job, options) = (JobId::new("explain"), self.statement.config.options());
         let mut planner = DefaultDistributedPlanner::new();
-        match planner.plan_query_stages(&job, self.plan.clone(), options) {
+        match planner.plan_query_stages(&job, self.statement.plan.clone(), options) {
             Ok(stages) => {
                 let shown = stages.iter().map(|stage| {
                     let plan: &dyn ExecutionPlan = &**stage;
@@ -166,37 +167,14 @@ impl ExecutionPlan for OnBallista {
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> QueryResult<SendableRecordBatchStream> {
-        let running = Running {
-            plan: self.plan.clone(),
-            config: self.config.clone(),
-            statement: self.statement.clone(),
-            codec: self.codec.clone(),
-            urls: self.urls.clone(),
-            connections: self.connections.clone(),
-            partitions: self.partitions,
-            scans: self.scans.clone(),
-        };
-        let rows = stream::once(running.rows()).try_flatten();
+        let rows = stream::once(self.statement.clone().rows()).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 }
 
-/// A statement that runs.
-struct Running {
-    plan: Arc<dyn ExecutionPlan>,
-    config: SessionConfig,
-    statement: HeaderValue,
-    codec: Arc<PlanCodec>,
-    /// Of the workers that are not lost.
-    urls: Vec<Url>,
-    connections: Arc<Connections>,
-    partitions: usize,
-    scans: Arc<ScanContext>,
-}
-
-/// What became of an attempt.
-enum Attempt {
-    Rows(SendableRecordBatchStream),
+/// What became of something that workers are needed for.
+enum Attempt<T> {
+    Done(T),
     /// The worker of this name is lost.
     Lost(String, DataFusionError),
 }
@@ -209,11 +187,11 @@ enum Told {
     Lost(String, DataFusionError),
 }
 
-impl Running {
+impl Statement {
     async fn rows(mut self) -> QueryResult<SendableRecordBatchStream> {
         loop {
             match self.attempt().await? {
-                Attempt::Rows(rows) => return Ok(rows),
+                Attempt::Done(rows) => return Ok(rows),
                 Attempt::Lost(worker, error) => {
                     let before = self.urls.len();
                     self.urls.retain(|url| worker_name(url) != worker);
@@ -228,18 +206,21 @@ impl Running {
         }
     }
 
-    async fn attempt(&self) -> QueryResult<Attempt> {
-        let job = Job { name: new_instance_id(), statement: self.statement.clone() };
-        let mut lanes = HashMap::new();
-        let mut answers = Vec::new();
+    async fn attempt(&self) -> QueryResult<Attempt<SendableRecordBatchStream>> {
+        let Sent { statement, codec } = self.sent.clone();
+        let job = Job { name: new_instance_id(), statement };
+        let (mut lanes, mut answers) = (HashMap::new(), Vec::new());
         for url in &self.urls {
             let (tasks, sent) = mpsc::unbounded_channel();
             let sent =
                 stream::unfold(sent, async |mut sent| sent.recv().await.map(|task| (task, sent)));
-            answers.push((url.clone(), run(&self.connections, url, &job, sent).await?));
+            match run(&self.connections, url, &job, sent).await? {
+                Ok(stream) => answers.push((url.clone(), stream)),
+                Err(lost) => return Ok(Attempt::Lost(worker_name(url), lost)),
+            }
             lanes.insert(worker_name(url), tasks);
         }
-        let codec = StagesCodec { plan: self.codec.clone(), kept: None };
+        let codec = StagesCodec { plan: codec, kept: None };
         let scheduled = Scheduled { job: job.name, partitions: self.partitions, codec };
         let scheduler = Scheduler::start(lanes, scheduled).await?;
         let (teller, told) = mpsc::unbounded_channel();
@@ -249,8 +230,8 @@ impl Running {
         }
         let statuses = scheduler.submit(self.plan.clone(), self.config.clone()).await?;
         let files = match finished(statuses, told).await? {
-            Finished::Files(files) => files,
-            Finished::Lost(worker, error) => return Ok(Attempt::Lost(worker, error)),
+            Attempt::Done(files) => files,
+            Attempt::Lost(worker, error) => return Ok(Attempt::Lost(worker, error)),
         };
         let schema = self.plan.schema();
         let rows = fetched(self.connections.clone(), files, schema.clone());
@@ -259,7 +240,7 @@ impl Running {
         let rows = rows.inspect(move |_| {
             let _ = &kept;
         });
-        Ok(Attempt::Rows(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
+        Ok(Attempt::Done(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
     }
 }
 
@@ -273,7 +254,12 @@ fn fetched(
         let (connections, schema) = (connections.clone(), own.clone());
         async move { fetch(&connections, file, schema).await }
     });
-    Box::pin(RecordBatchStreamAdapter::new(schema, rows.try_flatten()))
+    // Rows were handed out: it is too late to begin anew.
+    let rows = rows.try_flatten().map_err(|error| match LostRows::of(&error) {
+        Some(lost) => StatementError::new(CONNECTION_FAILURE, lost.message.clone()).into(),
+        None => error,
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
 /// Hands on what a worker says of its tasks, until it is gone.
@@ -313,26 +299,19 @@ fn failure(url: &Url, status: &TaskStatus) -> Option<Told> {
     })
 }
 
-/// How the stages ended.
-enum Finished {
-    /// With these files, which have the rows of the last stage, in their order.
-    Files(Vec<PartitionLocation>),
-    /// The worker of this name is lost.
-    Lost(String, DataFusionError),
-}
-
+/// The files with the rows of the last stage, in their order.
 async fn finished(
     mut statuses: mpsc::Receiver<JobStatus>,
     mut told: mpsc::UnboundedReceiver<Told>,
-) -> QueryResult<Finished> {
+) -> QueryResult<Attempt<Vec<PartitionLocation>>> {
     loop {
         tokio::select! {
             Some(told) = told.recv() => return match told {
                 Told::Failed(error) => Err(error),
-                Told::Lost(worker, error) => Ok(Finished::Lost(worker, error)),
+                Told::Lost(worker, error) => Ok(Attempt::Lost(worker, error)),
             },
             Some(JobStatus { status, .. }) = statuses.recv() => match status {
-                Some(job_status::Status::Successful(job)) => return in_order(job),
+                Some(job_status::Status::Successful(job)) => return in_order(job).map(Attempt::Done),
                 Some(job_status::Status::Failed(job)) => {
                     return Err(DataFusionError::External(job.error.into()));
                 }
@@ -343,10 +322,10 @@ async fn finished(
     }
 }
 
-fn in_order(job: protobuf::SuccessfulJob) -> QueryResult<Finished> {
+fn in_order(job: protobuf::SuccessfulJob) -> QueryResult<Vec<PartitionLocation>> {
     let files = job.partition_location.into_iter().map(TryInto::try_into);
     let files = files.collect::<Result<Vec<PartitionLocation>, BallistaError>>();
     let mut files = files.map_err(|error| DataFusionError::External(error.to_string().into()))?;
     files.sort_by_key(|file| file.partition_id.partition_id);
-    Ok(Finished::Files(files))
+    Ok(files)
 }
