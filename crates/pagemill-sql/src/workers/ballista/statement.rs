@@ -306,6 +306,8 @@ async fn finished(
 ) -> QueryResult<Attempt<Vec<PartitionLocation>>> {
     loop {
         tokio::select! {
+            // First what went wrong: nothing that the scheduler says after that counts.
+            biased;
             Some(told) = told.recv() => return match told {
                 Told::Failed(error) => Err(error),
                 Told::Lost(worker, error) => Ok(Attempt::Lost(worker, error)),
