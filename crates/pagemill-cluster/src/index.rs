@@ -14,7 +14,9 @@ use crate::relation::ClassRow;
 use crate::system_table::Row;
 
 /// `bthandler` in `pg_proc`.
-const BTREE_HANDLER: Oid = Oid(330);
+pub(crate) const BTREE_HANDLER: Oid = Oid(330);
+/// `brinhandler`.
+pub(crate) const BRIN_HANDLER: Oid = Oid(335);
 
 /// Where the elements of an `int2vector` start: dimensions, null offset, type, length, lower bound.
 const VECTOR_HEADER_BYTES: usize = 20;
@@ -133,9 +135,19 @@ impl Database {
     /// # Errors
     /// When `pg_am` cannot be read.
     pub fn is_btree(&self, index: &ClassRow) -> Result<bool> {
-        let mut found = false;
+        Ok(self.index_handler(index)? == Some(BTREE_HANDLER))
+    }
+
+    /// The function that handles an index.
+    ///
+    /// # Errors
+    /// As [`Self::is_btree`].
+    pub(crate) fn index_handler(&self, index: &ClassRow) -> Result<Option<Oid>> {
+        let mut found = None;
         self.scan(catalog::PG_AM, &["oid", "amhandler"], |row| {
-            found |= row.oid(0)? == index.access_method && row.oid(1)? == BTREE_HANDLER;
+            if row.oid(0)? == index.access_method {
+                found = Some(row.oid(1)?);
+            }
             Ok(())
         })?;
         Ok(found)

@@ -20,6 +20,7 @@ use pagemill_types::order::ValueOrder;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
 use crate::insert_rules::{BuildRow, Collation, DESCENDING, NULLS_FIRST, OrderFailure, position};
+use crate::range_index::RangeIndex;
 use crate::relation::{ClassRow, Relation};
 
 /// An index that can be searched.
@@ -40,6 +41,15 @@ pub struct SearchIndex {
 /// The name of an index, and how it can be searched or why it cannot.
 pub type NamedIndex = (Box<[u8]>, Result<SearchIndex, NotSearched>);
 
+/// The indexes of a table.
+#[derive(Debug, Default)]
+pub struct SearchIndexes {
+    /// All of them that are not among the others.
+    pub trees: Vec<NamedIndex>,
+    /// Those that tell of ranges of blocks which values they have.
+    pub ranges: Vec<RangeIndex>,
+}
+
 /// A key column.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchKey {
@@ -54,8 +64,8 @@ pub struct SearchKey {
 /// Why an index is not searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotSearched {
-    /// Of another access method.
-    NotABtree,
+    /// Of another access method, or a BRIN index that keeps other things than the lowest and the highest value.
+    AccessMethod,
     /// Not built to the end, or being dropped.
     Invalid,
     /// It has a predicate.
@@ -73,7 +83,7 @@ pub enum NotSearched {
 impl fmt::Display for NotSearched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotABtree => "not a B-tree",
+            Self::AccessMethod => "of an access method that is not searched",
             Self::Invalid => "invalid",
             Self::Partial => "partial",
             Self::Expression => "over an expression",
@@ -85,28 +95,37 @@ impl fmt::Display for NotSearched {
 }
 
 /// A row of `pg_opclass`.
-struct OperatorClass {
-    name: Box<[u8]>,
+pub(crate) struct OperatorClass {
+    pub(crate) name: Box<[u8]>,
     input: Oid,
     is_default: bool,
 }
+
+/// Operator classes by their OIDs.
+pub(crate) type OperatorClasses = HashMap<Oid, OperatorClass>;
 
 impl Database {
     /// The indexes of a table, each with the columns it can be searched by, or why it cannot.
     ///
     /// # Errors
     /// When the catalogs cannot be read.
-    pub fn search_indexes(&self, table: &Relation) -> Result<Vec<NamedIndex>> {
+    pub fn search_indexes(&self, table: &Relation) -> Result<SearchIndexes> {
         let mut rows = self.index_build_rows(table.class.oid)?;
+        let mut found = SearchIndexes::default();
         if rows.is_empty() {
-            return Ok(Vec::new());
+            return Ok(found);
         }
         rows.sort_by_key(|row| row.oid);
         let classes = self.operator_classes()?;
-        let mut found = Vec::new();
         for row in &rows {
             let Some(class) = self.class(row.oid) else { continue };
-            found.push((class.name.clone(), self.search_index(table, row, class, &classes)?));
+            match self.range_index(table, row, class, &classes)? {
+                Some(index) => found.ranges.push(index),
+                None => {
+                    let index = self.search_index(table, row, class, &classes)?;
+                    found.trees.push((class.name.clone(), index));
+                }
+            }
         }
         Ok(found)
     }
@@ -116,10 +135,10 @@ impl Database {
         table: &Relation,
         row: &BuildRow,
         class: &ClassRow,
-        classes: &HashMap<Oid, OperatorClass>,
+        classes: &OperatorClasses,
     ) -> Result<Result<SearchIndex, NotSearched>> {
         match () {
-            () if !self.is_btree(class)? => return Ok(Err(NotSearched::NotABtree)),
+            () if !self.is_btree(class)? => return Ok(Err(NotSearched::AccessMethod)),
             () if !row.is_valid => return Ok(Err(NotSearched::Invalid)),
             () if row.has_predicate => return Ok(Err(NotSearched::Partial)),
             () => {}
@@ -148,7 +167,7 @@ impl Database {
         table: &Relation,
         row: &BuildRow,
         at: usize,
-        classes: &HashMap<Oid, OperatorClass>,
+        classes: &OperatorClasses,
     ) -> Result<Result<(SearchKey, ValueOrder), NotSearched>> {
         let number = row.columns.get(at).copied().unwrap_or(0);
         let Some(column) = table.columns.get(position(number)).filter(|_| number > 0) else {
@@ -163,15 +182,10 @@ impl Database {
             return Ok(Err(NotSearched::OperatorClass));
         }
         let collation = row.collations.get(at).copied().unwrap_or(Oid::INVALID);
-        let is_text = BuiltinType::by_oid(class.input).is_some_and(BuiltinType::is_collated);
-        if is_text && !by_bytes && !self.sorts_by_bytes(collation)? {
-            return Ok(Err(NotSearched::Collation));
-        }
-        let of = if class.input == oid::ANYENUM { column.type_oid } else { class.input };
-        let order = match self.value_order(of, Some(&Collation::Bytes)) {
+        let collation = (!by_bytes).then_some(collation);
+        let order = match self.key_order(class, column.type_oid, collation)? {
             Ok(order) => order,
-            Err(Error::Refused(_)) => return Ok(Err(NotSearched::Type)),
-            Err(other) => return Err(other),
+            Err(cause) => return Ok(Err(cause)),
         };
         let options = row.options.get(at).copied().unwrap_or(0);
         let key = SearchKey {
@@ -180,6 +194,27 @@ impl Database {
             nulls_first: options & NULLS_FIRST != 0,
         };
         Ok(Ok((key, order)))
+    }
+
+    /// The order of an operator class for a column of this type; `collation` is that of texts which it does not compare as bytes.
+    pub(crate) fn key_order(
+        &self,
+        class: &OperatorClass,
+        column: Oid,
+        collation: Option<Oid>,
+    ) -> Result<Result<ValueOrder, NotSearched>> {
+        let is_text = BuiltinType::by_oid(class.input).is_some_and(BuiltinType::is_collated);
+        if let Some(collation) = collation.filter(|_| is_text)
+            && !self.sorts_by_bytes(collation)?
+        {
+            return Ok(Err(NotSearched::Collation));
+        }
+        let of = if class.input == oid::ANYENUM { column } else { class.input };
+        match self.value_order(of, Some(&Collation::Bytes)) {
+            Ok(order) => Ok(Ok(order)),
+            Err(Error::Refused(_)) => Ok(Err(NotSearched::Type)),
+            Err(other) => Err(other),
+        }
     }
 
     /// True for collations whose order is that of bytes, wherever the index was built. `C.UTF-8` of the C library is by
@@ -193,7 +228,7 @@ impl Database {
         }
     }
 
-    fn operator_classes(&self) -> Result<HashMap<Oid, OperatorClass>> {
+    fn operator_classes(&self) -> Result<OperatorClasses> {
         let mut found = HashMap::new();
         let wanted = ["oid", "opcname", "opcintype", "opcdefault"];
         self.scan_any(catalog::PG_OPCLASS, &wanted, |row| {

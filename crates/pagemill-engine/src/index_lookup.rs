@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use pagemill_cluster::btree_scan::{Direction, TreePages};
 use pagemill_cluster::btree_search::{KeyChanges, KeySearch, OrderedTid, RangeWalk, least_share};
-use pagemill_cluster::{Cluster, Damage, Database, Error as ClusterError, SearchIndex};
+use pagemill_cluster::{
+    ClassRow, Cluster, Damage, Database, Error as ClusterError, Relation, SearchIndex,
+};
 use pagemill_format::{BlockBytes, BlockNumber, Tid};
 use pagemill_types::index_key_range::KeyRange;
 
@@ -70,34 +72,20 @@ impl IndexLookup {
         index: &Arc<SearchIndex>,
         options: ScanOptions,
     ) -> Result<Self> {
-        let cluster = database.cluster();
-        let base = &index.relation.base;
-        let damage = |what: String| ClusterError::from(Damage::in_file(base, what));
-        let files = cluster.fork(base, fork_with_rows(cluster, &index.class))?;
-        let missing =
-            || damage(format!("the file of index {} is missing", index.relation.display_name()));
-        let files = Arc::new(files.ok_or_else(missing)?);
-        if let Some(found) = files.damage().first() {
-            return Err(damage(found.to_string()).into());
-        }
-        let (concurrency, _) = device_settings(database, &index.class);
-        let options = options.reading(concurrency);
-        let progress = Progress::default();
-        let reading = ForkReading { cluster, files: &files, options, progress: &progress };
-        let pages = ForkPages::new(reading, TREE_PAGES);
+        let pages = LonePages::open(database, (&index.class, &index.relation), options)?;
         Ok(Self {
-            cluster: cluster.clone(),
+            cluster: database.cluster().clone(),
             index: index.clone(),
-            pages: LonePages(pages),
+            pages,
             heap_blocks: table.blocks(),
-            progress,
+            progress: Progress::default(),
         })
     }
 
     /// For a search that is told of and cancelled by `progress`, the first or another. Pages that were read before are not read
     /// again: the files must not change meanwhile.
     pub fn begin(&mut self, progress: &Progress) {
-        self.pages.0.set_progress(progress);
+        self.pages.set_progress(progress);
         self.progress = progress.clone();
     }
 
@@ -219,9 +207,35 @@ impl BlockSet {
 }
 
 /// Pages of an index, read one by one.
-struct LonePages(ForkPages);
+pub(crate) struct LonePages(ForkPages);
 
 impl LonePages {
+    /// Of an index by its row and its files.
+    pub(crate) fn open(
+        database: &Database,
+        (class, relation): (&ClassRow, &Relation),
+        options: ScanOptions,
+    ) -> Result<Self> {
+        let (cluster, base) = (database.cluster(), &relation.base);
+        let damage = |what: String| ClusterError::from(Damage::in_file(base, what));
+        let files = cluster.fork(base, fork_with_rows(cluster, class))?;
+        let missing =
+            || damage(format!("the file of index {} is missing", relation.display_name()));
+        let files = Arc::new(files.ok_or_else(missing)?);
+        if let Some(found) = files.damage().first() {
+            return Err(damage(found.to_string()).into());
+        }
+        let (concurrency, _) = device_settings(database, class);
+        let (options, progress) = (options.reading(concurrency), Progress::default());
+        let reading = ForkReading { cluster, files: &files, options, progress: &progress };
+        Ok(Self(ForkPages::new(reading, TREE_PAGES)))
+    }
+
+    /// Who is told of what is read.
+    pub(crate) fn set_progress(&mut self, progress: &Progress) {
+        self.0.set_progress(progress);
+    }
+
     fn past_end(&self, tid: Tid, blocks: u32) -> ClusterError {
         let what = format!("an entry leads to {tid} of the table, which has {blocks} blocks");
         let (path, _) = self.0.files().locate(BlockNumber(0));

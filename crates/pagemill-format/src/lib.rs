@@ -3,6 +3,7 @@
 
 pub mod backup;
 pub mod barman;
+pub mod brin;
 pub mod btree;
 pub mod btree_builder;
 pub mod byte_scan;

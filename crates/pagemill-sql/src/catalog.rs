@@ -11,7 +11,9 @@ mod rows;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pagemill_cluster::{Database, InputCatalog, Relation, UnknownTypes, ValueCatalog};
+use pagemill_cluster::{
+    Database, InputCatalog, Relation, SearchIndexes, UnknownTypes, ValueCatalog,
+};
 use pagemill_format::{Oid, PgVersion};
 use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
 use pagemill_types::time_zone::Zone;
@@ -151,9 +153,9 @@ impl Catalog {
         if let Some(found) = known.get(&table.class.oid) {
             return Ok(found.clone());
         }
-        let found = self.database().search_indexes(table)?;
-        let shared = found.into_iter().map(|(name, index)| (name, index.map(Arc::new)));
-        let found: Arc<TableIndexes> = Arc::new(shared.collect());
+        let SearchIndexes { trees, ranges } = self.database().search_indexes(table)?;
+        let trees = trees.into_iter().map(|(name, index)| (name, index.map(Arc::new))).collect();
+        let found = Arc::new(TableIndexes { trees, ranges });
         known.insert(table.class.oid, found.clone());
         Ok(found)
     }

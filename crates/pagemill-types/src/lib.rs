@@ -44,6 +44,7 @@ pub mod time_zone;
 pub mod tsquery;
 pub mod tsvector;
 pub mod value;
+pub mod value_extent;
 pub mod xml;
 
 /// Appends the text of one value of a *scalar* type, given its payload: a fixed-length type's bytes, or a

@@ -116,7 +116,7 @@ pub(super) fn ordered_search(
     (first, conditions): (&FirstRows, &Conditions),
 ) -> Result<Option<OrderedSearch>> {
     let indexes = source.context.catalog.search_indexes(&table.relation)?;
-    let usable = indexes.iter().filter_map(|(_, index)| index.as_ref().ok());
+    let usable = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok());
     let searches = usable.filter_map(|index| Way::along(source, table, (first, conditions, index)));
     Ok(searches.max_by_key(|search| (search.is_whole, search.columns)))
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
-use pagemill_cluster::{NotSearched, SearchIndex};
+use pagemill_cluster::{NotSearched, RangeIndex, SearchIndex};
 use pagemill_engine::{IndexLookup, Lookup, LookupLimits, Progress, Table};
 use pagemill_format::Tid;
 use pagemill_types::index_key_range::KeyRange;
@@ -27,6 +27,7 @@ use super::account::ScanAccount;
 use super::first_rows::{FirstRows, OrderedSearch, ordered_search};
 use super::first_rows_scan::{Walked, is_few, walk};
 use super::index_conditions::{Conditions, KeyValue, Reader};
+use super::range_access::{by_ranges, range_index_of_conditions};
 use super::source::RelationSource;
 use super::tid_access::blocks_of_tids;
 use crate::error::{Error, Result};
@@ -46,8 +47,16 @@ const MOST_RANGES: usize = 10_000;
 /// Indexes that are tried.
 const MOST_TRIED: usize = 3;
 
-/// The indexes of a table, by their names.
-pub(crate) type TableIndexes = Vec<(Box<[u8]>, Result<Arc<SearchIndex>, NotSearched>)>;
+/// The name of an index, and how it can be searched or why it cannot.
+type NamedIndex = (Box<[u8]>, Result<Arc<SearchIndex>, NotSearched>);
+
+/// The indexes of a table.
+pub(crate) struct TableIndexes {
+    /// All of them that are not among the others.
+    pub(crate) trees: Vec<NamedIndex>,
+    /// Those that tell of ranges of blocks.
+    pub(crate) ranges: Vec<RangeIndex>,
+}
 
 /// What came of searching by the conditions of a scan, by the number of the part.
 #[derive(Clone, Default)]
@@ -66,10 +75,10 @@ pub(super) enum Access {
 
 /// How a part is read.
 #[derive(Clone)]
-struct Decision {
-    access: Access,
+pub(super) struct Decision {
+    pub(super) access: Access,
     /// In words.
-    reason: Arc<str>,
+    pub(super) reason: Arc<str>,
 }
 
 impl Decision {
@@ -195,9 +204,15 @@ fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>
         let index = index_of_runtime_keys(source, table)?;
         return Ok(index.map(|name| format!("index {name} if few keys are joined")));
     }
-    Ok(Some(match candidates(source, table, &conditions)? {
-        (found, _) if !found.is_empty() => format!("index {} if few rows match", found[0].name()),
-        (_, why) => whole_table(&why),
+    let (found, why) = candidates(source, table, &conditions)?;
+    let ranges = range_index_of_conditions(source, table, &conditions)?;
+    Ok(Some(match (&found[..], ranges) {
+        ([], None) => whole_table(&why),
+        ([], Some(ranges)) => format!("blocks that index {ranges} leaves"),
+        ([first, ..], None) => format!("index {} if few rows match", first.name()),
+        ([first, ..], Some(ranges)) => {
+            format!("index {} if few rows match, else what index {ranges} leaves", first.name())
+        }
     }))
 }
 
@@ -218,7 +233,7 @@ fn index_of_runtime_keys(source: &RelationSource, table: &Table) -> Result<Optio
         })
     };
     let indexes = catalog.search_indexes(&table.relation)?;
-    let found = indexes.iter().filter_map(|(_, index)| index.as_ref().ok()).find(begins);
+    let found = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok()).find(begins);
     Ok(found.map(|index| String::from_utf8_lossy(&index.class.name).into_owned()))
 }
 
@@ -311,7 +326,13 @@ fn decide(
             Tried::Unusable(cause) => why.push(cause),
         }
     }
-    Ok(Decision::whole(whole_table(&why)))
+    match by_ranges(source, table, conditions)? {
+        Tried::Found(decision) => Ok(decision),
+        Tried::TooMany(cause) | Tried::Unusable(cause) => {
+            why.extend((!cause.is_empty()).then_some(cause));
+            Ok(Decision::whole(whole_table(&why)))
+        }
+    }
 }
 
 /// The blocks that conditions on `ctid` tell of. Damage on others is nobody's matter then.
@@ -325,7 +346,7 @@ fn by_tids(source: &RelationSource, table: &Table, conditions: &Conditions) -> O
 }
 
 /// What came of a search.
-enum Tried {
+pub(super) enum Tried {
     Found(Decision),
     TooMany(String),
     Unusable(String),
@@ -385,7 +406,7 @@ fn candidates(
     conditions: &Conditions,
 ) -> Result<(Vec<Candidate>, Vec<String>)> {
     let (mut found, mut why) = (Vec::new(), Vec::new());
-    for (name, index) in source.context.catalog.search_indexes(&table.relation)?.iter() {
+    for (name, index) in &source.context.catalog.search_indexes(&table.relation)?.trees {
         match index {
             Ok(index) => found.extend(candidate(source, table, (index, conditions))),
             Err(cause) => why.push(format!("{} ({cause})", String::from_utf8_lossy(name))),

@@ -21,6 +21,7 @@ mod index_pool;
 mod lookup;
 mod opener;
 mod partitions;
+mod range_access;
 mod reader;
 mod relation_table;
 mod runtime_filters;

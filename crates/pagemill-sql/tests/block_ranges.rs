@@ -1,0 +1,167 @@
+//! Conditions by which BRIN indexes leave blocks out, held against the server's answers: keys of many types, several columns, NULLs, ranges
+//! without a summary and without rows.
+//!
+//! Invariant under test: whichever blocks are left out, the answer is the server's; and few ranges take few blocks.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::versions::each_of;
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+/// In rising order with some noise, so that ranges overlap a little; rows without values, a range of nothing but those, and one that is empty.
+const TABLES: &str = "
+    create table logged(id int8, at timestamptz, day date, n numeric, f float8, t text collate \"C\", b char(9), u uuid, x text, o oid, i inet)
+        with (autovacuum_enabled = off);
+    create function fill(first int, last int) returns void language sql as $$
+        insert into logged select g + h % 40, timestamptz '2024-01-01 00:00+00' + (g + h % 90) * interval '1 minute',
+            case when g between 9000 and 11000 then null else date '2024-01-01' + (g / 50) end,
+            case when h % 97 = 0 then null when g % 5001 = 0 then 'NaN' else (g - 9000)::numeric / 7 end,
+            case when h % 50 = 0 then null else (g - 5000) / 16.0 end, lpad((g + h % 9)::text, 8, '0'),
+            'b' || lpad((g / 3)::text, 6, '0'), lpad(to_hex(g), 32, '0')::uuid, lpad(g::text, 8, '0'), g,
+            inet '10.0.0.0' + g
+        from (select g, hashint4(g) & 2147483647 as h from generate_series(first, last) g) s $$;
+    select fill(1, 18000);
+    create index logged_id on logged using brin (id) with (pages_per_range = 4);
+    create index logged_several on logged using brin (at, day, n, t) with (pages_per_range = 8);
+    create index logged_others on logged using brin (f, b, u) with (pages_per_range = 3);
+    create index logged_bloom on logged using brin (o oid_bloom_ops, n);
+    create index logged_multi on logged using brin (o oid_minmax_multi_ops);
+    create index logged_expression on logged using brin ((id + 1), f);
+    create index logged_collated on logged using brin (x, o) with (pages_per_range = 16);
+    create index logged_inet on logged using brin (i inet_minmax_ops) with (pages_per_range = 8);
+    select brin_desummarize_range('logged_id', 40);
+    delete from logged where id between 3000 and 6000;
+    select fill(18001, 20000);
+    update logged set t = '00000001' where id % 1009 = 0;
+    create table bare(id int);
+    create index bare_id on bare using brin (id);
+";
+
+const CONDITIONS: [&str; 30] = [
+    "id = 17",
+    "id in (5, 12000, 19999, 70000)",
+    "id between 7000 and 7100",
+    "id < 100",
+    "id > 19900",
+    "id >= 2990 and id <= 3010",
+    "id = 4500",
+    "id is null",
+    "at between '2024-01-05' and '2024-01-05 03:00'",
+    "at < '2024-01-01 01:00+00' and t >= '00000010'",
+    "day = '2024-03-01'",
+    "day is null",
+    "day is null and id < 9050",
+    "day between '2024-06-20' and '2024-08-20'",
+    "day is not null and id between 8990 and 9010",
+    "n = 'NaN'",
+    "n > 1500",
+    "n between -3 and 3",
+    "n is null and day < '2024-01-09'",
+    "t = '00000001'",
+    "t like '000190%'",
+    "t > '00019990'",
+    "f < -310 or f is null and id < 50",
+    "f between 0 and 0.5",
+    "b = 'b000100'",
+    "u = '00000000-0000-0000-0000-000000000fff'",
+    "x = '00015000'",
+    "o = 15000",
+    "i between '10.0.3.1' and '10.0.3.9'",
+    "id = 500 and day = '2024-01-11' and f < 0",
+];
+
+fn answered(cluster: &TestCluster, statement: &str) -> Result<String> {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_pagemill-sql"));
+    program.arg("sql").arg("-D").arg(cluster.data_dir());
+    let output = program.args(["-d", "postgres", "--format", "csv", statement]).output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{statement}: {errors}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Which way the table is read, in words.
+fn path(cluster: &TestCluster, statement: &str) -> Result<String> {
+    let told = answered(cluster, &format!("explain analyze {statement}"))?;
+    let path = told.split("access=").nth(1).context(told.clone())?;
+    Ok(path.split(", metrics").next().unwrap_or_default().to_owned())
+}
+
+/// How many blocks an index left, of how many.
+fn left(path: &str, index: &str) -> Result<(u32, u32)> {
+    let rest =
+        path.strip_prefix(&format!("index {index}, which leaves ")).context(path.to_owned())?;
+    let mut numbers = rest.split_whitespace().filter_map(|word| word.parse().ok());
+    Ok((numbers.next().context("blocks")?, numbers.next().context("of blocks")?))
+}
+
+fn check(install: &PgInstall) -> Result<()> {
+    let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
+    cluster.psql("postgres", TABLES)?;
+    let statement = |condition: &str| {
+        format!("select count(*), sum(id), min(t), max(x) from logged where {condition}")
+    };
+    let known = CONDITIONS.map(|condition| {
+        let copied = format!("copy ({}) to stdout (format csv, header)", statement(condition));
+        cluster.psql("postgres", &copied)
+    });
+    cluster.stop()?;
+    for (condition, known) in CONDITIONS.iter().zip(known) {
+        let found = answered(&cluster, &statement(condition))?;
+        assert_eq!(found.trim_end(), known?.trim_end(), "{condition}");
+    }
+    for (condition, index, most) in [
+        ("id = 17", "logged_id", 20),
+        ("id in (5, 12000, 19999, 70000)", "logged_id", 90),
+        ("at between '2024-01-05' and '2024-01-05 03:00'", "logged_several", 24),
+        ("day = '2024-03-01'", "logged_several", 16),
+        ("t like '000190%'", "logged_several", 160),
+        ("f between 0 and 0.5", "logged_others", 60),
+        ("u = '00000000-0000-0000-0000-000000000fff'", "logged_others", 60),
+        ("i between '10.0.3.1' and '10.0.3.9'", "logged_inet", 60),
+    ] {
+        let path = path(&cluster, &format!("select x from logged where {condition}"))?;
+        let (blocks, all) = left(&path, index).context(condition)?;
+        ensure!(blocks <= most && all > 200, "{condition}: {blocks} of {all}");
+    }
+    for (condition, told) in [
+        ("o = 15000", "logged_bloom"),
+        ("day is null", "whole table"),
+        ("id >= 0", "logged_id (leaves all blocks)"),
+    ] {
+        let path = path(&cluster, &format!("select x from logged where {condition}"))?;
+        ensure!(path.contains(told), "{condition}: {path}");
+    }
+    assert_eq!(answered(&cluster, "select count(*) from bare where id = 1")?, "count\n0\n");
+    Ok(())
+}
+
+#[test]
+fn whichever_blocks_are_left_out_the_answer_is_the_servers() {
+    each_of(&PgInstall::spread(), check);
+}
+
+/// What is wrong with an index is no error of a statement: the table is read as a whole.
+#[test]
+fn a_damaged_index_is_not_used() -> Result<()> {
+    let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+    let options = ClusterOptions { data_checksums: Some(false), ..ClusterOptions::default() };
+    let mut cluster = TestCluster::create(&install, &options)?;
+    cluster.psql("postgres", TABLES)?;
+    let file = cluster.psql("postgres", "select pg_relation_filepath('logged_id')")?;
+    cluster.stop()?;
+    let file = cluster.data_dir().join(file.trim());
+    let sound = std::fs::read(&file)?;
+    let asked = "select count(*) from logged where id between 7000 and 7100";
+    let known = answered(&cluster, asked)?;
+    // The magic number, places in the range map, kinds of pages.
+    for at in [24, 8192 + 24 + 6, 8192 + 28, 8190, 2 * 8192 - 2, 3 * 8192 - 2] {
+        let mut bytes = sound.clone();
+        bytes[at..at + 2].copy_from_slice(&[0xA5, 0x5A]);
+        std::fs::write(&file, bytes)?;
+        ensure!(answered(&cluster, asked)? == known, "byte {at}");
+    }
+    std::fs::write(&file, &sound[..8192])?;
+    ensure!(answered(&cluster, asked)? == known, "a file that was cut");
+    Ok(())
+}
