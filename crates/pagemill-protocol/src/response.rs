@@ -233,12 +233,12 @@ impl ResponseBuffer {
         Ok(())
     }
 
-    /// `CopyOutResponse` for texts of so many columns.
-    pub fn copy_out(&mut self, columns: usize) {
+    /// `CopyOutResponse` for so many columns, in binary form or as texts.
+    pub fn copy_out(&mut self, columns: usize, is_binary: bool) {
         self.message(b'H', |out| {
-            out.push(0);
+            out.push(is_binary.into());
             out.extend((columns as i16).to_be_bytes());
-            out.extend(std::iter::repeat_n(0, columns * 2));
+            out.extend([0, is_binary.into()].repeat(columns));
         });
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use futures::FutureExt as _;
 use pagemill_engine::Progress;
-use pagemill_sql::output::{CopyPrinter, CopyStyle, ValuePrinter};
+use pagemill_sql::output::{CopyForm, CopyPrinter, ValuePrinter};
 use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::rows::Rows;
 use pagemill_sql::session::{Answer, AnswerColumn, Prepared, Session};
@@ -62,6 +62,18 @@ pub struct Chunk {
     pub ends: Vec<usize>,
 }
 
+impl Chunk {
+    /// Adds a `CopyData` that is no row, where there is something in it.
+    fn copy_data(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let mut out = ResponseBuffer::from_bytes(std::mem::take(&mut self.bytes));
+        out.message(b'd', |out| out.extend(bytes));
+        self.bytes = out.take();
+    }
+}
+
 /// What runs, and how its rows are written.
 #[derive(Debug, Clone)]
 pub struct Work {
@@ -81,7 +93,7 @@ pub enum RowForm {
     /// As `DataRow`.
     Data(Formats),
     /// As `CopyData`.
-    Copy(CopyStyle),
+    Copy(CopyForm),
 }
 
 /// Writes them.
@@ -97,22 +109,30 @@ impl RowPrinter {
             RowForm::Data(formats) => {
                 Self::Data(ValuePrinter::new(catalog, columns, |at| formats.is_binary(at))?)
             }
-            RowForm::Copy(style) => {
-                Self::Copy(Box::new(CopyPrinter::new(catalog, columns, style.clone())?))
+            RowForm::Copy(form) => {
+                Self::Copy(Box::new(CopyPrinter::new(catalog, columns, form.clone())?))
             }
         })
     }
 
     /// What stands before the rows.
     fn header(&self, columns: &[AnswerColumn]) -> Chunk {
-        let (mut out, mut line) = (ResponseBuffer::default(), Vec::new());
-        match self {
-            Self::Copy(printer) if printer.header(columns, &mut line) => {
-                out.message(b'd', |out| out.extend(&line));
-            }
-            _ => {}
+        let mut header = Vec::new();
+        if let Self::Copy(printer) = self {
+            printer.header(columns, &mut header);
         }
-        Chunk { bytes: out.take(), ends: Vec::new() }
+        let mut chunk = Chunk { bytes: Vec::new(), ends: Vec::new() };
+        chunk.copy_data(&header);
+        chunk
+    }
+
+    /// What stands behind them.
+    fn trailer(&self, chunk: &mut Chunk) {
+        let mut trailer = Vec::new();
+        if let Self::Copy(printer) = self {
+            printer.trailer(&mut trailer);
+        }
+        chunk.copy_data(&trailer);
     }
 
     fn row(
@@ -223,6 +243,7 @@ async fn produce(
         while let Some(batch) = next(&mut rows).await? {
             print(&mut chunk, &batch, &mut printer).map_err(told)?;
         }
+        printer.trailer(&mut chunk);
         return Ok(Event::Whole(Whole { columns, rows: chunk, answer: rows.finish().await }));
     }
     to.send(Event::Columns(rows.columns().clone())).await.map_err(|_| gone())?;
@@ -236,6 +257,7 @@ async fn produce(
             }
         }
     }
+    printer.trailer(&mut chunk);
     if !chunk.bytes.is_empty() {
         to.send(Event::Rows(chunk)).await.map_err(|_| gone())?;
     }

@@ -25,7 +25,7 @@ const TABLES: &str = "
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 37] = [
+const ASKED: [&str; 47] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
@@ -60,6 +60,17 @@ const ASKED: [&str; 37] = [
     "select set_config('search_path', 'other', false); select * from kinds; reset search_path; select count(*) from kinds",
     "set search_path = 'a b, c', D; show search_path",
     "set local search_path = other",
+    "copy kinds to stdout with (format binary)",
+    "copy (select id, null, name from kinds where id < 3 order by id) to stdout binary",
+    "copy (select 1 where false) to stdout with (format 'binary', encoding 'utf8'); copy bare to stdout binary",
+    "copy kinds to stdout (format binary, delimiter ';')",
+    "copy (select id, name, null from kinds order by id limit 3) to stdout with (format csv, force_quote *, delimiter E'\\t')",
+    "copy kinds (id, name, ok) to stdout with csv force quote id, ok header",
+    "copy kinds (id, name) to stdout with (format csv, force_quote (\"Nope\"))",
+    "copy kinds (id, name) to stdout with (format csv, force_quote (ok))",
+    "copy kinds (id, name) to stdout with (force_quote (id))",
+    "select pg_relation_filepath(o), pg_relation_filenode(o), pg_filenode_relation(0, pg_relation_filenode(o))
+        from unnest(array['kinds', 'pg_class', 'pg_database', 'seen', 'kinds_pkey']::regclass[] || 1::regclass) o",
     "prepare p(int, text) as select id + $1, name || $2 from kinds where id = $1; execute p(3, '!'); execute p('4', null); deallocate p; execute p(1, 'x')",
     "prepare p as select 1; prepare p as select 2",
     "prepare p as select $1::int + 1; execute p(-1)",
@@ -122,6 +133,7 @@ fn psql_prints_what_it_printed_of_the_server() -> Result<()> {
         let (expected, found) = (expected?, served(&cluster, statement)?);
         let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(text(&found), text(&expected), "{statement}");
+        ensure!(found.stdout == expected.stdout, "{statement}: other bytes");
         let errors = without_places(&expected.stderr);
         assert_eq!(without_places(&found.stderr), errors, "{statement}");
         assert_eq!(found.status.code(), expected.status.code(), "{statement}");

@@ -10,10 +10,12 @@
 use pagemill_arrow::FileFormat;
 use pagemill_cluster::{Generated, RelationKind};
 use sqlparser::ast::Statement;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::catalog::{Catalog, quote_identifier};
 use crate::error::{Result, SqlState, fail, unsupported};
-use crate::output::CopyStyle;
+use crate::output::{AlwaysQuoted, CopyForm, CopyStyle};
 use crate::session::Session;
 
 /// What is to be copied where.
@@ -28,7 +30,7 @@ pub(crate) struct Copy {
 /// What is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
-    Text(CopyStyle),
+    Rows(CopyForm),
     File(FileFormat),
 }
 
@@ -51,6 +53,7 @@ impl<'t> Words<'t> {
         let end = match first {
             '(' => closing(self.rest)?,
             '\'' => quote_end(self.rest, '\'')?,
+            'e' | 'E' if self.rest[1..].starts_with('\'') => 1 + escaped_end(&self.rest[1..])?,
             ',' | ')' => 1,
             _ => {
                 let mut end = 0;
@@ -67,6 +70,19 @@ impl<'t> Words<'t> {
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         Ok(Some(word))
+    }
+
+    /// Words with commas between them.
+    fn list(&mut self) -> Result<String> {
+        let mut list = String::new();
+        while let Some(word) = self.next()? {
+            list.push_str(word);
+            if !self.next_is(",")? {
+                break;
+            }
+            list.push(',');
+        }
+        Ok(list)
     }
 
     fn next_is(&mut self, wanted: &str) -> Result<bool> {
@@ -94,11 +110,28 @@ fn quote_end(text: &str, quote: char) -> Result<usize> {
     syntax("the end: a quote is open")
 }
 
+/// The same for a quote that follows an E, within which a backslash takes the next character with it.
+fn escaped_end(text: &str) -> Result<usize> {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => _ = chars.next(),
+            '\'' if chars.next_if(|(_, next)| *next == '\'').is_none() => return Ok(at + 1),
+            _ => {}
+        }
+    }
+    syntax("the end: a quote is open")
+}
+
 /// Where parentheses that open here close.
 fn closing(text: &str) -> Result<usize> {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(c) = text[at..].chars().next() {
         match c {
+            '\'' if is_escaped(&text[..at]) => {
+                at += escaped_end(&text[at..])?;
+                continue;
+            }
             '\'' | '"' => {
                 at += quote_end(&text[at..], c)?;
                 continue;
@@ -113,10 +146,25 @@ fn closing(text: &str) -> Result<usize> {
     syntax("the end: a parenthesis is open")
 }
 
-fn unquoted(word: &str) -> String {
-    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
-        Some(inner) => inner.replace("''", "'"),
-        None => word.to_owned(),
+/// Whether a quote is one with escapes, by what stands before it: an E that ends no longer word.
+fn is_escaped(before: &str) -> bool {
+    let mut back = before.chars().rev();
+    matches!(back.next(), Some('e' | 'E'))
+        && !back.next().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$')
+}
+
+/// A word without its quotes.
+fn unquoted(word: &str) -> Result<String> {
+    if let Some(inner) = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
+        return Ok(inner.replace("''", "'"));
+    }
+    if !word.starts_with(['e', 'E']) || !word[1..].starts_with('\'') {
+        return Ok(word.to_owned());
+    }
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, word).tokenize();
+    match tokens.as_deref() {
+        Ok([Token::EscapedStringLiteral(text)]) => Ok(text.clone()),
+        _ => syntax(word),
     }
 }
 
@@ -149,7 +197,7 @@ pub(crate) fn parse(text: &str) -> Result<Copy> {
             return unsupported("COPY to a program");
         }
         Some(word) if word.eq_ignore_ascii_case("stdout") => None,
-        Some(word) => Some(unquoted(word)),
+        Some(word) => Some(unquoted(word)?),
     };
     words.next_is("with")?;
     let mut options = Vec::new();
@@ -174,7 +222,7 @@ fn read_options(list: &str, options: &mut Vec<(String, String)>) -> Result<()> {
             if word == "," {
                 break;
             }
-            value.push_str(&unquoted(word));
+            value.push_str(&unquoted(word)?);
         }
         options.push((name.to_lowercase(), value));
     }
@@ -191,13 +239,20 @@ fn read_old_options(
     while let Some(word) = next {
         match word.to_lowercase().as_str() {
             "csv" => options.push(("format".to_owned(), "csv".to_owned())),
+            "binary" => options.push(("format".to_owned(), "binary".to_owned())),
             "header" => options.push(("header".to_owned(), String::new())),
+            "force" => {
+                if !words.next_is("quote")? {
+                    return syntax(&format!("\"{}\"", words.rest.trim_start()));
+                }
+                options.push((FORCE_QUOTE.to_owned(), format!("({})", words.list()?)));
+            }
             name @ ("delimiter" | "null" | "quote" | "escape" | "encoding") => {
                 words.next_is("as")?;
                 let Some(value) = words.next()? else {
                     return syntax("the end: an option has no value");
                 };
-                options.push((name.to_owned(), unquoted(value)));
+                options.push((name.to_owned(), unquoted(value)?));
             }
             other => return unsupported(format!("the option {other} of COPY")),
         }
@@ -212,11 +267,53 @@ fn form(options: &[(String, String)]) -> Result<Form> {
         Some("parquet") => FileFormat::Parquet,
         Some("arrow") => FileFormat::Arrow,
         Some("arrow-stream") => FileFormat::ArrowStream,
-        _ => return Ok(Form::Text(style(options)?)),
+        Some("binary") => return binary(options),
+        _ => return Ok(Form::Rows(CopyForm::Lines(style(options)?))),
     };
     match options.iter().find(|(name, _)| name != "format") {
         Some((name, _)) => unsupported(format!("the option {name} of COPY to such a file")),
         None => Ok(Form::File(format)),
+    }
+}
+
+/// The binary form, which has no options that are of lines.
+fn binary(options: &[(String, String)]) -> Result<Form> {
+    match options.iter().find(|(name, _)| name != "format" && name != "encoding") {
+        Some((name, _)) => {
+            let name = name.to_uppercase();
+            fail(SqlState::SYNTAX_ERROR, format!("cannot specify {name} in BINARY mode"))
+        }
+        None => Ok(Form::Rows(CopyForm::Binary)),
+    }
+}
+
+/// The columns that `FORCE_QUOTE` names: `*`, or names in parentheses.
+fn always_quoted(value: Option<&str>) -> Result<AlwaysQuoted> {
+    let inner = value.map(|value| value.trim_start_matches('(').trim_end_matches(')').trim());
+    match inner {
+        None => Ok(AlwaysQuoted::NONE),
+        Some("*") => Ok(AlwaysQuoted::All),
+        Some(list) => Ok(AlwaysQuoted::Named(names(list, ',')?)),
+    }
+}
+
+/// Names as identifiers, which stand before and behind separators.
+fn names(list: &str, separator: char) -> Result<Vec<String>> {
+    let mut parts = vec![String::new()];
+    let mut is_quoted = false;
+    for c in list.chars() {
+        let part = parts.last_mut().expect("one is there"); // infallible: starts with one
+        match c {
+            '"' => is_quoted = !is_quoted,
+            c if c == separator && !is_quoted => parts.push(String::new()),
+            c if is_quoted => part.push(c),
+            c if c.is_whitespace() => {}
+            c => part.extend(c.to_lowercase()),
+        }
+    }
+    match parts.iter().any(String::is_empty) {
+        true => syntax(&format!("\"{list}\"")),
+        false => Ok(parts),
     }
 }
 
@@ -227,7 +324,8 @@ fn style(options: &[(String, String)]) -> Result<CopyStyle> {
         "text" => false,
         other => return unsupported(format!("COPY with format {other}")),
     };
-    let known = ["format", "header", "delimiter", "null", "quote", "escape", "encoding"];
+    let known =
+        ["format", "header", "delimiter", "null", "quote", "escape", "encoding", FORCE_QUOTE];
     if let Some((name, _)) = options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         return unsupported(format!("the option {name} of COPY"));
     }
@@ -238,6 +336,10 @@ fn style(options: &[(String, String)]) -> Result<CopyStyle> {
     }
     if !is_csv && (of("quote").is_some() || of("escape").is_some()) {
         return fail(SqlState::FEATURE_NOT_SUPPORTED, "COPY quote available only in CSV mode");
+    }
+    if !is_csv && of(FORCE_QUOTE).is_some() {
+        let message = "COPY force quote available only in CSV mode";
+        return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
     }
     let character = |name: &str, default: u8| -> Result<u8> {
         let Some(text) = of(name) else { return Ok(default) };
@@ -263,22 +365,13 @@ fn style(options: &[(String, String)]) -> Result<CopyStyle> {
     }
     let quote = character("quote", b'"')?;
     let null = of("null").unwrap_or(if is_csv { "" } else { "\\N" }).to_owned();
-    Ok(CopyStyle { is_csv, header, delimiter, null, quote, escape: character("escape", quote)? })
+    let (escape, always_quoted) = (character("escape", quote)?, always_quoted(of(FORCE_QUOTE))?);
+    Ok(CopyStyle { is_csv, header, delimiter, null, quote, escape, always_quoted })
 }
 
 /// The query that a table stands for: its columns but generated ones, and no rows of tables that inherit from it.
 fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>, form: &Form) -> Result<String> {
-    let mut parts = vec![String::new()];
-    let mut is_quoted = false;
-    for c in name.chars() {
-        let part = parts.last_mut().expect("one is there"); // infallible: starts with one
-        match c {
-            '"' => is_quoted = !is_quoted,
-            '.' if !is_quoted => parts.push(String::new()),
-            c if is_quoted => part.push(c),
-            c => part.extend(c.to_lowercase()),
-        }
-    }
+    let mut parts = names(name, '.')?;
     let database = catalog.database();
     let wanted = parts.pop().unwrap_or_default();
     let schemas: Vec<_> = match parts.pop() {
@@ -305,10 +398,23 @@ fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>, form: &Form) -
         );
         return Err(error.with_hint("Try the COPY (SELECT ...) TO variant.").into());
     }
+    let relation = database.relation(class)?;
+    if let Form::Rows(CopyForm::Lines(CopyStyle {
+        always_quoted: AlwaysQuoted::Named(names),
+        ..
+    })) = form
+    {
+        let is_column = |wanted: &&String| {
+            relation.columns.iter().any(|c| !c.dropped && *c.name == *wanted.as_bytes())
+        };
+        if let Some(missing) = names.iter().find(|name| !is_column(name)) {
+            let message = format!("column \"{missing}\" of relation \"{wanted}\" does not exist");
+            return fail(SqlState::UNDEFINED_COLUMN, message);
+        }
+    }
     if let Some(columns) = columns {
         return Ok(format!("select {columns} from only {name}"));
     }
-    let relation = database.relation(class)?;
     let is_copied = |c: &&pagemill_cluster::Column| !c.dropped && c.generated == Generated::No;
     let names = relation.columns.iter().filter(is_copied);
     let names: Vec<String> =
@@ -316,14 +422,16 @@ fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>, form: &Form) -
     let list = match (names.is_empty(), form) {
         (false, _) => names.join(", "),
         // It has no names of columns to begin with.
-        (true, Form::Text(style)) if style.header => {
+        (true, Form::Rows(CopyForm::Lines(style))) if style.header => {
             return unsupported("a table without columns with HEADER");
         }
+        // It has no fields in this form.
+        (true, Form::Rows(CopyForm::Binary)) => return Ok(format!("select from only {name}")),
         // A row without columns is an empty line: as a text is that is empty, and NULL in CSV.
-        (true, Form::Text(style)) if style.is_csv && style.null.is_empty() => {
+        (true, Form::Rows(CopyForm::Lines(style))) if style.is_csv && style.null.is_empty() => {
             "null::text".to_owned()
         }
-        (true, Form::Text(style)) if !style.is_csv && !style.null.is_empty() => {
+        (true, Form::Rows(CopyForm::Lines(style))) if !style.is_csv && !style.null.is_empty() => {
             "''::text".to_owned()
         }
         (true, _) => return unsupported("a table without columns in this form"),
@@ -350,20 +458,22 @@ impl Copy {
     }
 }
 
-/// The statement and the style of `COPY … TO STDOUT`.
+/// The statement and the form of `COPY … TO STDOUT`.
 ///
 /// # Errors
 /// Where it is none, names a file, or asks for what is not known here.
-pub fn copy_to_client(catalog: &Catalog, text: &str) -> Result<(Statement, CopyStyle)> {
+pub fn copy_to_client(catalog: &Catalog, text: &str) -> Result<(Statement, CopyForm)> {
     let text = text.trim_start();
     let copy = parse(text.get(COPY.len()..).unwrap_or_default())?;
     match (&copy.file, &copy.form) {
-        (None, Form::Text(style)) => Ok((copy.statement(catalog)?, style.clone())),
+        (None, Form::Rows(form)) => Ok((copy.statement(catalog)?, form.clone())),
         (Some(_), _) => unsupported("COPY to a file of the server"),
         (None, Form::File(_)) => unsupported("COPY in this format"),
     }
 }
 
+/// The option that names columns whose values are always quoted.
+const FORCE_QUOTE: &str = "force_quote";
 /// The command's name.
 const COPY: &str = "COPY";
 
@@ -376,18 +486,49 @@ mod tests {
         let copy = parse("(select ')', 'a''b' from t) to '/tmp/a b.csv' with (format csv, header, delimiter ';')").unwrap();
         assert_eq!(copy.source, Source::Query("select ')', 'a''b' from t".to_owned()));
         assert_eq!(copy.file.as_deref(), Some("/tmp/a b.csv"));
-        let Form::Text(style) = &copy.form else { panic!("a text") };
+        let Form::Rows(CopyForm::Lines(style)) = &copy.form else { panic!("a text") };
         assert!(style.is_csv && style.header && style.delimiter == b';');
         let copy = parse("public.\"T t\" (a, b) TO stdout csv header null as 'x'").unwrap();
         assert_eq!(
             copy.source,
             Source::Table("public.\"T t\"".to_owned(), Some("a, b".to_owned()))
         );
-        let Form::Text(style) = &copy.form else { panic!("a text") };
+        let Form::Rows(CopyForm::Lines(style)) = &copy.form else { panic!("a text") };
         assert!(copy.file.is_none() && style.null == "x");
         let copy = parse("t to f;").unwrap();
-        let Form::Text(style) = &copy.form else { panic!("a text") };
+        let Form::Rows(CopyForm::Lines(style)) = &copy.form else { panic!("a text") };
         assert!(!style.is_csv && style.null == "\\N" && style.delimiter == b'\t');
+        for text in [
+            "t to f delimiter E'\\x1f' null e'it\\'s'",
+            "t to f (null E'it''s', delimiter E'\\037')",
+        ] {
+            let Form::Rows(CopyForm::Lines(style)) = parse(text).unwrap().form else {
+                panic!("{text}")
+            };
+            assert_eq!((style.delimiter, style.null.as_str()), (0x1f, "it's"), "{text}");
+        }
+        for (text, expected) in [
+            ("t to f (format csv, force_quote *)", AlwaysQuoted::All),
+            (
+                "t to f (format csv, force_quote (A, \"B c\"))",
+                AlwaysQuoted::Named(vec!["a".into(), "B c".into()]),
+            ),
+            ("t to f csv force quote *", AlwaysQuoted::All),
+            (
+                "t to f csv force quote a, b header",
+                AlwaysQuoted::Named(vec!["a".into(), "b".into()]),
+            ),
+        ] {
+            let Form::Rows(CopyForm::Lines(style)) = parse(text).unwrap().form else {
+                panic!("{text}")
+            };
+            assert_eq!(style.always_quoted, expected, "{text}");
+        }
+        for text in ["t to f binary", "t to f with (format 'binary')"] {
+            assert_eq!(parse(text).unwrap().form, Form::Rows(CopyForm::Binary), "{text}");
+        }
+        let copy = parse(r"(select E'\')', e')', mine')') to stdout").unwrap();
+        assert_eq!(copy.source, Source::Query(r"select E'\')', e')', mine')'".to_owned()));
         let copy = parse("t to 'f' (format parquet)").unwrap();
         assert_eq!(copy.form, Form::File(FileFormat::Parquet));
     }
@@ -401,9 +542,10 @@ mod tests {
             "t from 'x'",
             "(select 1 to x",
             "t to 'x",
-            "t to x (format binary)",
+            "t to x (format binary, header)",
+            "t to x (force_quote (a))",
+            "t to x (format csv, force_quote (a,))",
             "t to x (format parquet, header)",
-            "t to x (force_quote *)",
             "t to program 'cat'",
             "t to x (delimiter 'ab')",
         ] {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pagemill_format::Oid;
 use pagemill_sql::catalog::Catalog;
 use pagemill_sql::copy::copy_to_client;
+use pagemill_sql::output::CopyForm;
 use pagemill_sql::session::{Answer, AnswerColumn};
 use pagemill_sql::types::PgType;
 use pagemill_sql::{SqlState, StatementError};
@@ -288,18 +289,19 @@ impl Connection {
     /// `COPY … TO STDOUT`.
     pub(super) async fn copy(&mut self, text: &str) -> Result<Result<(), StatementError>> {
         let session = self.session().clone();
-        let (statement, style) = match copy_to_client(session.catalog(), text) {
+        let (statement, form) = match copy_to_client(session.catalog(), text) {
             Ok(copy) => copy,
             Err(error) => return Ok(Err(error.report())),
         };
         let (statement, values) = (Arc::new(statement.into()), Vec::new());
-        let work = Work { statement, prepared: None, values, form: RowForm::Copy(style) };
+        let is_binary = form == CopyForm::Binary;
+        let work = Work { statement, prepared: None, values, form: RowForm::Copy(form) };
         let compute = self.server.compute.clone();
         let mut portal = self.portal(Running::start(&compute, session, work));
         loop {
             match self.next(&mut portal).await? {
                 Err(error) => return Ok(Err(error)),
-                Ok(Delivered::Columns(columns)) => self.out.copy_out(columns.len()),
+                Ok(Delivered::Columns(columns)) => self.out.copy_out(columns.len(), is_binary),
                 Ok(Delivered::Rows(chunk)) => {
                     self.out.append(&chunk.bytes);
                     self.flush_much().await?;
@@ -309,7 +311,7 @@ impl Connection {
                     return Ok(Ok(()));
                 }
                 Ok(Delivered::Whole(Whole { columns, rows, answer })) => {
-                    self.out.copy_out(columns.len());
+                    self.out.copy_out(columns.len(), is_binary);
                     self.out.append(&rows.bytes);
                     self.end_of_copy(&answer);
                     return Ok(Ok(()));

@@ -1,8 +1,9 @@
-//! Rows as `COPY … TO` writes them: text with tabs and escapes, or CSV.
+//! Rows as `COPY … TO` writes them: text with tabs and escapes, CSV, or the binary form.
 //!
 //! Invariant: what is special is ASCII, so that no byte of a longer character is taken for it.
 //!
-//! Source: `CopyAttributeOutText` and `CopyAttributeOutCSV` in `src/backend/commands/copyto.c`, PostgreSQL 15.
+//! Source: `CopyAttributeOutText`, `CopyAttributeOutCSV`, `DoCopyTo` and `CopyOneRowTo` in `src/backend/commands/copyto.c`,
+//! PostgreSQL 15.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,10 +11,36 @@ use std::sync::Arc;
 use arrow::array::Array as _;
 use arrow::record_batch::RecordBatch;
 
+use super::values::ValuePrinter;
 use crate::catalog::Catalog;
-use crate::error::Result;
+use crate::error::{Result, SqlState, fail};
 use crate::functions::text_form::Printer;
 use crate::session::{AnswerColumn, AnswerSink};
+
+/// What a file in binary form begins with: a signature, no flags, and a header that goes on for no more bytes.
+const BINARY_HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// What it ends with, where a row would tell how many fields it has.
+const BINARY_TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
+/// The length of a NULL.
+const BINARY_NULL: [u8; 4] = (-1_i32).to_be_bytes();
+
+/// How `COPY` writes rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CopyForm {
+    /// As lines.
+    Lines(CopyStyle),
+    /// Each value in its binary form, behind its length.
+    Binary,
+}
+
+/// The columns whose values `COPY` quotes in any case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AlwaysQuoted {
+    /// All of them.
+    All,
+    /// Those with these names.
+    Named(Vec<String>),
+}
 
 /// The options of `COPY`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,45 +57,108 @@ pub struct CopyStyle {
     pub quote: u8,
     /// What stands before a quote in a value, likewise.
     pub escape: u8,
+    /// What is quoted also where it need not be.
+    pub always_quoted: AlwaysQuoted,
 }
 
-/// Writes rows in such a style.
-pub struct CopyPrinter {
-    style: CopyStyle,
-    printers: Vec<Printer>,
-    value: Vec<u8>,
+/// Writes rows in such a form.
+pub struct CopyPrinter(RowPrinter);
+
+enum RowPrinter {
+    Lines(LinePrinter),
+    Binary(ValuePrinter),
 }
 
 impl CopyPrinter {
     /// For these columns.
     ///
     /// # Errors
-    /// When the text of a type is not known here.
-    pub fn new(catalog: &Arc<Catalog>, columns: &[AnswerColumn], style: CopyStyle) -> Result<Self> {
-        let printer = |column: &AnswerColumn| Printer::new(catalog, column.ty);
-        let printers = columns.iter().map(printer).collect::<Result<_>>()?;
-        Ok(Self { style, printers, value: Vec::new() })
+    /// When the text of a type, or its binary form, is not known here, or there is no column of a name that the form has.
+    pub fn new(catalog: &Arc<Catalog>, columns: &[AnswerColumn], form: CopyForm) -> Result<Self> {
+        Ok(Self(match form {
+            CopyForm::Lines(style) => RowPrinter::Lines(LinePrinter::new(catalog, columns, style)?),
+            CopyForm::Binary => RowPrinter::Binary(ValuePrinter::new(catalog, columns, |_| true)?),
+        }))
     }
 
-    /// Appends the line of names; false where the style has none.
-    pub fn header(&self, columns: &[AnswerColumn], out: &mut Vec<u8>) -> bool {
-        if !self.style.header {
-            return false;
+    /// Appends what stands before the rows: nothing, where there is no line of names.
+    pub fn header(&self, columns: &[AnswerColumn], out: &mut Vec<u8>) {
+        match &self.0 {
+            RowPrinter::Lines(printer) if printer.style.header => printer.header(columns, out),
+            RowPrinter::Lines(_) => {}
+            RowPrinter::Binary(_) => out.extend_from_slice(BINARY_HEADER),
         }
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// When a value is damaged.
+    pub fn row(&mut self, batch: &RecordBatch, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        match &mut self.0 {
+            RowPrinter::Lines(printer) => printer.row(batch, row, out),
+            RowPrinter::Binary(printer) => binary_row(printer, batch, row, out),
+        }
+    }
+
+    /// Appends what stands behind the rows.
+    pub fn trailer(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            RowPrinter::Lines(_) => {}
+            RowPrinter::Binary(_) => out.extend(BINARY_TRAILER),
+        }
+    }
+}
+
+fn binary_row(
+    printer: &mut ValuePrinter,
+    batch: &RecordBatch,
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let fields = i16::try_from(batch.num_columns()).expect("a table has 1600 columns at most"); // infallible: as answers do
+    out.extend(fields.to_be_bytes());
+    for column in 0..batch.num_columns() {
+        let begin = out.len();
+        out.extend(BINARY_NULL);
+        if printer.print(batch, (row, column), out)? {
+            let bytes = out.len() - begin - BINARY_NULL.len();
+            let Ok(length) = i32::try_from(bytes) else {
+                return fail(SqlState("54000"), "a value is too long for COPY");
+            };
+            out[begin..begin + BINARY_NULL.len()].copy_from_slice(&length.to_be_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// Writes rows as lines.
+struct LinePrinter {
+    style: CopyStyle,
+    printers: Vec<Printer>,
+    /// Of each column, whether its values are quoted in any case.
+    is_quoted: Vec<bool>,
+    value: Vec<u8>,
+}
+
+impl LinePrinter {
+    fn new(catalog: &Arc<Catalog>, columns: &[AnswerColumn], style: CopyStyle) -> Result<Self> {
+        let printer = |column: &AnswerColumn| Printer::new(catalog, column.ty);
+        let printers = columns.iter().map(printer).collect::<Result<_>>()?;
+        let is_quoted = style.always_quoted.of(columns)?;
+        Ok(Self { style, printers, is_quoted, value: Vec::new() })
+    }
+
+    fn header(&self, columns: &[AnswerColumn], out: &mut Vec<u8>) {
         for (number, column) in columns.iter().enumerate() {
             self.style.separate(number, out);
             self.style.put(column.name.as_bytes(), columns.len() == 1, out);
         }
         out.push(b'\n');
-        true
     }
 
-    /// Appends a row's line.
-    ///
-    /// # Errors
-    /// When a value is damaged.
-    pub fn row(&mut self, batch: &RecordBatch, row: usize, out: &mut Vec<u8>) -> Result<()> {
-        let Self { style, printers, value } = self;
+    fn row(&mut self, batch: &RecordBatch, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        let Self { style, printers, is_quoted, value } = self;
         let is_single = printers.len() == 1;
         for (number, (printer, array)) in printers.iter_mut().zip(batch.columns()).enumerate() {
             style.separate(number, out);
@@ -78,10 +168,29 @@ impl CopyPrinter {
             }
             value.clear();
             printer.print(array, row, value)?;
-            style.put(value, is_single, out);
+            match is_quoted[number] {
+                true => style.quote(value, out),
+                false => style.put(value, is_single, out),
+            }
         }
         out.push(b'\n');
         Ok(())
+    }
+}
+
+impl AlwaysQuoted {
+    /// None.
+    pub const NONE: Self = Self::Named(Vec::new());
+
+    /// Which of these columns are.
+    fn of(&self, columns: &[AnswerColumn]) -> Result<Vec<bool>> {
+        let Self::Named(names) = self else { return Ok(vec![true; columns.len()]) };
+        let is_column = |name: &&String| columns.iter().any(|column| column.name == **name);
+        if let Some(name) = names.iter().find(|name| !is_column(name)) {
+            let message = format!("FORCE_QUOTE column \"{name}\" not referenced by COPY");
+            return fail(SqlState("42P10"), message);
+        }
+        Ok(columns.iter().map(|column| names.contains(&column.name)).collect())
     }
 }
 
@@ -110,6 +219,10 @@ impl CopyStyle {
             out.extend_from_slice(text);
             return;
         }
+        self.quote(text, out);
+    }
+
+    fn quote(&self, text: &[u8], out: &mut Vec<u8>) {
         out.push(self.quote);
         for byte in text {
             if *byte == self.quote || *byte == self.escape {
@@ -144,15 +257,15 @@ impl CopyStyle {
 
 /// Writes an answer as `COPY` does.
 pub(crate) struct Copied<W: Write + Send> {
-    style: CopyStyle,
+    form: CopyForm,
     out: W,
     printer: Option<CopyPrinter>,
     lines: Vec<u8>,
 }
 
 impl<W: Write + Send> Copied<W> {
-    pub(crate) fn new(style: CopyStyle, out: W) -> Self {
-        Self { style, out, printer: None, lines: Vec::new() }
+    pub(crate) fn new(form: CopyForm, out: W) -> Self {
+        Self { form, out, printer: None, lines: Vec::new() }
     }
 
     pub(crate) fn into_inner(self) -> W {
@@ -162,7 +275,7 @@ impl<W: Write + Send> Copied<W> {
 
 impl<W: Write + Send> AnswerSink for Copied<W> {
     fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
-        let printer = CopyPrinter::new(catalog, columns, self.style.clone())?;
+        let printer = CopyPrinter::new(catalog, columns, self.form.clone())?;
         printer.header(columns, &mut self.lines);
         self.printer = Some(printer);
         Ok(())
@@ -180,7 +293,10 @@ impl<W: Write + Send> AnswerSink for Copied<W> {
     }
 
     fn end(&mut self, _: u64) -> Result<()> {
-        // The names alone, where there are no rows.
+        if let Some(printer) = &self.printer {
+            printer.trailer(&mut self.lines);
+        }
+        // What stands before the rows alone, where there are none.
         self.out.write_all(&self.lines)?;
         Ok(self.out.flush()?)
     }

@@ -24,7 +24,7 @@ use rows::RowPrinter;
 use separated::{Separated, is_number};
 
 pub(crate) use copied::Copied;
-pub use copied::{CopyPrinter, CopyStyle};
+pub use copied::{AlwaysQuoted, CopyForm, CopyPrinter, CopyStyle};
 pub use style::{Expanded, OutputStyle};
 pub(crate) use table::Table;
 pub use values::ValuePrinter;

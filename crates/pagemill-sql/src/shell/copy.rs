@@ -12,7 +12,7 @@ use super::running::{Gate, interruptible};
 use super::target::Target;
 use crate::copy::{Copy, Form, parse};
 use crate::error::{Error, Result};
-use crate::output::{Copied, CopyStyle};
+use crate::output::{Copied, CopyForm};
 use crate::session::Answer;
 
 fn output(error: pagemill_io::Error) -> Error {
@@ -46,18 +46,18 @@ impl Shell {
             None => self.target.clone(),
         };
         let answer = match form {
-            Form::Text(style) => self.write_text(statement, style, target.clone())?,
+            Form::Rows(form) => self.write_rows(statement, form, target.clone())?,
             Form::File(format) => self.write_file(statement, format, target.clone())?,
         };
         target.finish().map_err(output)?;
         Ok(file.map(|_| answer.rows))
     }
 
-    fn write_text(&self, statement: Statement, style: CopyStyle, to: Target) -> Result<Answer> {
+    fn write_rows(&self, statement: Statement, form: CopyForm, to: Target) -> Result<Answer> {
         let (session, runtime) = (self.session.clone(), self.runtime.clone());
         interruptible(move |cancel| {
             let out = BufWriter::new(Gate { inner: to, cancel: cancel.clone() });
-            let mut output = Copied::new(style, out);
+            let mut output = Copied::new(form, out);
             let answer = runtime.block_on(session.run_with(&statement, &mut output, cancel));
             output.into_inner().flush()?;
             answer

@@ -6,6 +6,7 @@
 mod acl;
 mod catalogs;
 pub(crate) mod comments;
+mod file_places;
 mod file_sizes;
 mod memberships;
 mod privileges;
@@ -72,6 +73,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
                 .or_else(|| visible::find(key))
                 .or_else(|| comments::find(key))
                 .or_else(|| file_sizes::find(key))
+                .or_else(|| file_places::find(key))
                 .or_else(|| catalogs::find(key))
                 .or_else(|| privileges::find(key))
                 .or_else(|| memberships::find(key))
