@@ -6,7 +6,7 @@ use std::fmt;
 
 use pagemill_cluster::{Damage, Error as ClusterError};
 use pagemill_format::{BlockNumber, Error as FormatError, ErrorKind as FormatErrorKind};
-use pagemill_io::{ForkFiles, Spool};
+use pagemill_io::{ErrorKind, ForkFiles, Spool};
 use pagemill_stream::ScanOrder;
 
 use crate::error::{Error, Result};
@@ -128,10 +128,15 @@ pub(crate) fn damage_of(error: ClusterError) -> Result<Damage> {
     }
 }
 
-/// A block that cannot be read is lost as much as one that is damaged.
+/// A block that cannot be read is lost as much as one that is damaged. Not so where no device said so: what a store refuses, or a network
+/// does not bring, may be there the next time.
 pub(crate) fn read_damage(error: pagemill_io::Error) -> Result<Damage> {
+    let is_of_system = match error.kind() {
+        ErrorKind::Io(error) => error.raw_os_error().is_some(),
+        _ => true,
+    };
     match (error.fork(), error.block()) {
-        (Some(fork), Some(block)) => {
+        (Some(fork), Some(block)) if is_of_system => {
             Ok(Damage::in_block(error.path(), fork, block, error.kind().to_string()))
         }
         _ => Err(ClusterError::Io(error).into()),

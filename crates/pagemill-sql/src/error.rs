@@ -5,6 +5,7 @@
 use std::fmt;
 
 use datafusion::error::DataFusionError;
+use pagemill_io::ErrorKind;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +73,7 @@ impl Error {
             next = inside(current);
         }
         match self {
-            Self::System(error) => StatementError::new(SqlState("58030"), error.to_string()),
+            Self::System(error) => StatementError::new(SqlState::IO_ERROR, error.to_string()),
             other => StatementError::new(SqlState("XX000"), other.to_string()),
         }
     }
@@ -124,7 +125,24 @@ fn of_engine(error: &pagemill_engine::Error) -> StatementError {
         pagemill_engine::Error::Refused(refusal) => {
             StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, refusal.to_string())
         }
+        pagemill_engine::Error::Cluster(pagemill_cluster::Error::Io(error))
+        | pagemill_engine::Error::Output(error)
+        | pagemill_engine::Error::Input(error) => {
+            StatementError::new(state_of_io(error), error.to_string())
+        }
         other => StatementError::new(SqlState::DATA_CORRUPTED, other.to_string()),
+    }
+}
+
+/// As the server tells what the system does not let it do, and files that are not as it left them.
+fn state_of_io(error: &pagemill_io::Error) -> SqlState {
+    match error.kind() {
+        ErrorKind::ShortRead { .. } | ErrorKind::PastEnd { .. } | ErrorKind::TooLarge { .. } => {
+            SqlState::DATA_CORRUPTED
+        }
+        ErrorKind::NotFound => SqlState("58P01"),
+        ErrorKind::NoSpace | ErrorKind::Quota => SqlState("53100"),
+        _ => SqlState::IO_ERROR,
     }
 }
 
@@ -185,6 +203,7 @@ impl SqlState {
     pub const CANNOT_COERCE: Self = Self("42846");
     pub const QUERY_CANCELED: Self = Self("57014");
     pub const DATA_CORRUPTED: Self = Self("XX001");
+    pub const IO_ERROR: Self = Self("58030");
 }
 
 /// An error of a statement, in PostgreSQL's words where it has such an error.

@@ -16,6 +16,7 @@ use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, Field};
@@ -29,12 +30,15 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::scalar::ScalarValue;
 use futures::StreamExt as _;
 use pagemill_engine::Progress;
+use tokio::sync::OnceCell;
 
 use crate::error::{Error, SqlState, StatementError};
+use crate::generic_plan::{for_any_values, plan_with_values};
 use crate::interruption::interruptible;
 use crate::scan::{ScanContext, with_runtime_filters};
 
@@ -135,18 +139,27 @@ impl NestedQuery {
         assert_eq!(values.len(), self.outer.len(), "a value stands for each column");
         // Not the same for equal values: nothing of the optimizer's is to run it.
         let signature = Signature::any(values.len(), Volatility::Volatile);
-        let function = ScalarUDF::new_from_impl(Apply { query: Arc::new(self), nested, signature });
+        let function = ScalarUDF::new_from_impl(Apply {
+            query: Arc::new(self),
+            nested,
+            signature,
+            any_plan: AnyPlan::default(),
+        });
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), values))
     }
 
-    async fn run(&self, values: &[ScalarValue], nested: &Nested) -> QueryResult<ScalarValue> {
+    async fn run(&self, values: &[ScalarValue], apply: &Apply) -> QueryResult<ScalarValue> {
+        let Apply { nested, any_plan, .. } = apply;
         if nested.progress.is_cancelled() {
             return Err(Error::from(pagemill_engine::Error::Cancelled).into());
         }
-        let plan = nested
-            .state
-            .create_physical_plan(&with_values(&self.plan, (&self.outer, values))?)
-            .await?;
+        let plan = match any_plan.of(self, nested).await {
+            Some(plan) => plan_with_values(plan, values, &nested.scans)?,
+            None => {
+                let plan = with_values(&self.plan, (&self.outer, values))?;
+                nested.state.create_physical_plan(&plan).await?
+            }
+        };
         let (plan, task) = with_runtime_filters(plan, &nested.state)?;
         let mut rows = execute_stream(interruptible(plan, &nested.progress)?, task)?;
         let mut found = None;
@@ -167,6 +180,37 @@ struct Apply {
     query: Arc<NestedQuery>,
     nested: Arc<Nested>,
     signature: Signature,
+    any_plan: AnyPlan,
+}
+
+/// The plan for any values, where it is as good as one for given ones; sought when the query runs a second time.
+#[derive(Default)]
+struct AnyPlan {
+    has_run: AtomicBool,
+    plan: OnceCell<Option<Arc<dyn ExecutionPlan>>>,
+}
+
+impl AnyPlan {
+    async fn of(&self, query: &NestedQuery, nested: &Nested) -> Option<&Arc<dyn ExecutionPlan>> {
+        if !self.has_run.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let make = async || {
+            let plan = with_placeholders(&query.plan, &query.outer)?;
+            for_any_values(&plan, &nested.state).await
+        };
+        // What stands in the way is told by the plan for the values, if it stands in its way, too.
+        self.plan.get_or_init(|| async { make().await.unwrap_or(None) }).await.as_ref()
+    }
+}
+
+/// True where an expression runs a query for each row: in a context of its statement, which a plan that is kept has no part in.
+pub(crate) fn runs_queries(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_one = |part: &Arc<dyn PhysicalExpr>| {
+        part.downcast_ref::<ScalarFunctionExpr>()
+            .is_some_and(|call| call.fun().inner().is::<Apply>())
+    };
+    expr.exists(|part| Ok(is_one(part))).unwrap_or(true) // default: looking does not fail
 }
 
 impl std::fmt::Debug for Apply {
@@ -198,7 +242,7 @@ impl Apply {
             found.push(match known.entry(values.collect::<QueryResult<_>>()?) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(new) => {
-                    let value = self.query.run(new.key(), &self.nested).await?;
+                    let value = self.query.run(new.key(), self).await?;
                     new.insert(value).clone()
                 }
             });

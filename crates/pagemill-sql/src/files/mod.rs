@@ -128,7 +128,7 @@ fn read_file(catalog: &Catalog, path: &Path, memory: Option<usize>) -> Result<Fi
             // The reader takes bytes that are shared, of which a payload is one piece.
             let payload = PutPayload::from(contents);
             let Some(shared) = payload.as_ref().first().cloned() else {
-                return fail(SqlState("58030"), "an empty file");
+                return fail(SqlState::IO_ERROR, "an empty file");
             };
             let (schema, batches) = read_parquet(shared, memory)?;
             let types: Vec<PgType> =
@@ -153,7 +153,7 @@ fn of_file(path: &Path, error: Error) -> Error {
         // Names the file itself.
         Error::Engine(error) => error.into(),
         other => {
-            StatementError::new(SqlState("58030"), format!("{}: {other}", path.display())).into()
+            StatementError::new(SqlState::IO_ERROR, format!("{}: {other}", path.display())).into()
         }
     }
 }
