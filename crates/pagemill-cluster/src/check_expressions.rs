@@ -382,14 +382,14 @@ impl Compiler<'_> {
         };
         let arguments = self.arguments(node, "args")?.into_iter().map(|part| part.expression);
         let arguments: Vec<_> = arguments.collect();
-        if arguments.len() != 1 {
+        if arguments.len() != function.arguments() {
             return Err(odd(node));
         }
         let of = oid(node, "funcresulttype")?;
         Ok(Typed { expression: Expression::Call(function, arguments).folded(), of })
     }
 
-    /// Functions of one argument, by their OIDs in `pg_proc.dat`.
+    /// Functions by their OIDs in `pg_proc.dat`.
     fn known_function(&self, oid: Oid) -> Option<Function> {
         let trim = |start, end| Function::Trim { start, end };
         Some(match oid.0 {
@@ -407,6 +407,7 @@ impl Compiler<'_> {
             // int8, int2, int4
             482 | 235 | 316 => Function::IntegerToDouble,
             311 => Function::RealToDouble,
+            2176 => Function::ArrayLength,
             _ => return None,
         })
     }

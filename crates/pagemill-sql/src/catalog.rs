@@ -26,7 +26,7 @@ use crate::scan::{AllStatistics, IndexPool, TableIndexes, read_statistics};
 use crate::sql_functions::{SqlFunction, SqlFunctions, sql_functions};
 use crate::types::DEFAULT_COLLATION;
 
-pub use rows::{CastContext, CastRow, CollationRow, FunctionRow, OperatorRow, TypeRow};
+pub use rows::{CastContext, CastRow, CollationRow, FunctionRow, OperatorRow, RangeRow, TypeRow};
 
 /// `sql`, whose functions are statements.
 ///
@@ -74,6 +74,8 @@ pub struct Catalog {
     types: HashMap<Oid, TypeRow>,
     type_names: HashMap<String, Vec<Oid>>,
     casts: HashMap<(Oid, Oid), CastRow>,
+    /// By the range type, and by that of its multiranges.
+    ranges: HashMap<Oid, RangeRow>,
     operators: HashMap<String, Vec<OperatorRow>>,
     functions: HashMap<Oid, FunctionRow>,
     function_names: HashMap<String, Vec<Oid>>,
@@ -116,6 +118,7 @@ impl Catalog {
             types: HashMap::new(),
             type_names: HashMap::new(),
             casts: HashMap::new(),
+            ranges: HashMap::new(),
             operators: HashMap::new(),
             functions: HashMap::new(),
             function_names: HashMap::new(),
@@ -134,6 +137,7 @@ impl Catalog {
         };
         read.read_types()?;
         read.read_casts()?;
+        read.read_ranges()?;
         read.read_functions()?;
         read.read_operators()?;
         read.read_collations()?;
@@ -314,6 +318,11 @@ impl Catalog {
     /// The cast from one type to another.
     pub fn cast(&self, source: Oid, target: Oid) -> Option<&CastRow> {
         self.casts.get(&(source, target))
+    }
+
+    /// What is known of a range type, or of a type of multiranges by the ranges in them.
+    pub fn range_row(&self, oid: Oid) -> Option<&RangeRow> {
+        self.ranges.get(&oid)
     }
 
     /// Operators of this name.

@@ -14,6 +14,7 @@ use crate::catalog::{CastContext, Catalog, FunctionRow, TypeRow};
 use crate::error::{Result, SqlState, StatementError, unsupported};
 use crate::functions::arrays::each::{ELEMENT, Each, Fold};
 use crate::functions::arrays::value::ElementType;
+use crate::functions::row_casts::row_of_type;
 use crate::functions::row_forms::{json_of_row, text_of_row};
 use crate::functions::{Build, Implementation, call_kernel, implementation, text_form};
 use crate::resolve::{Chosen, Pathway, pathway};
@@ -60,6 +61,7 @@ pub(crate) fn coerce(
             (_, Some(b'S')) if context >= CastContext::Assignment && typed.row.is_some() => {
                 coerce(catalog, text_of_row(catalog, &typed), target, context)
             }
+            _ if typed.ty.oid == RECORD => row_of_type(catalog, &typed, target, context),
             _ => unsupported("a cast of a row"),
         };
     }
@@ -291,12 +293,20 @@ const TAKE_DOCUMENTS: [&str; 8] = [
     "to_jsonb",
 ];
 /// Aggregates that know rows.
-const TAKE_ROWS: [&str; 5] = [
+const TAKE_ROWS: [&str; 13] = [
     "count(any)",
     "json_agg(anyelement)",
+    "json_agg_strict(anyelement)",
     "json_object_agg(any,any)",
+    "json_object_agg_strict(any,any)",
+    "json_object_agg_unique(any,any)",
+    "json_object_agg_unique_strict(any,any)",
     "jsonb_agg(anyelement)",
+    "jsonb_agg_strict(anyelement)",
     "jsonb_object_agg(any,any)",
+    "jsonb_object_agg_strict(any,any)",
+    "jsonb_object_agg_unique(any,any)",
+    "jsonb_object_agg_unique_strict(any,any)",
 ];
 
 /// The same for a function in SQL, which takes rows as they are.

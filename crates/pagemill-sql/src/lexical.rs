@@ -111,6 +111,7 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let (own, own_opened, own_closed) = bare_tables(&tokens, &seen);
     opened.extend(own_opened);
     closed.extend(own_closed);
+    let nameless = nameless_definitions(&tokens, &seen);
     let mut spelled = Vec::with_capacity(tokens.len());
     for (at, mut token) in tokens.into_iter().enumerate() {
         if left_out.contains(&at) {
@@ -130,13 +131,59 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if commas.contains(&at) {
             token.token = Token::Comma;
         }
+        let name = nameless.iter().find(|(place, _)| *place == at).map(|(_, name)| name);
+        let name = name.map(|name| Token::make_word(name, Some('"')));
+        let name = name.map(|word| TokenWithSpan { token: word, ..token.clone() });
         let like = |paren: Token| TokenWithSpan { token: paren, ..token.clone() };
         let (before, behind) = (like(Token::LParen), like(Token::RParen));
         spelled.extend(opened.contains(&at).then_some(before));
         spelled.push(token);
         spelled.extend(closed.contains(&at).then_some(behind));
+        spelled.extend(name);
     }
     spelled
+}
+
+/// Each AS behind a call that a list of column definitions follows, `f(…) AS (a int)`, and the function's name, which the item has
+/// then; the parser wants one.
+fn nameless_definitions(tokens: &[TokenWithSpan], seen: &[usize]) -> Vec<(usize, String)> {
+    const QUERIES: [&str; 8] =
+        ["select", "with", "values", "table", "insert", "update", "delete", "merge"];
+    let token = |number: usize| seen.get(number).map(|at| &tokens[*at].token);
+    let mut found = Vec::new();
+    for (number, place) in seen.iter().enumerate().skip(1) {
+        let is_list = is_word(token(number), "as")
+            && token(number - 1) == Some(&Token::RParen)
+            && token(number + 1) == Some(&Token::LParen)
+            && matches!(token(number + 2), Some(Token::Word(_)))
+            && matches!(token(number + 3), Some(Token::Word(_)))
+            && !QUERIES.iter().any(|word| is_word(token(number + 2), word));
+        let begin = is_list.then(|| opening(&token, number - 1));
+        if let Some(Token::Word(word)) = begin.and_then(|at| token(at.checked_sub(1)?)) {
+            let name = match word.quote_style {
+                Some(_) => word.value.clone(),
+                None => word.value.to_lowercase(),
+            };
+            found.push((*place, name));
+        }
+    }
+    found
+}
+
+/// Where the parenthesis opens that closes here; the beginning, where it does not.
+fn opening<'t>(token: &impl Fn(usize) -> Option<&'t Token>, close: usize) -> usize {
+    let mut depth = 0_usize;
+    for at in (0..=close).rev() {
+        match token(at) {
+            Some(Token::RParen) => depth += 1,
+            Some(Token::LParen) => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    0
 }
 
 /// SIMILAR and ESCAPE in `SUBSTRING(text SIMILAR pattern ESCAPE letter)`, which stand for commas: it is a call with three arguments.
@@ -565,7 +612,7 @@ fn no_bare_label(alias: &Ident) -> StatementError {
     error.at(at.line, at.column)
 }
 
-/// An alias is no string: `select name 'x'` is a literal of the type name.
+/// An alias is no string: `select label 'x'` is a literal of the type label.
 fn check_aliases(body: &SetExpr, labels: &Labels) -> ControlFlow<StatementError> {
     match body {
         SetExpr::Select(select) => check_select(select, labels),
@@ -650,7 +697,7 @@ mod tests {
             ("select a in (1) = true", true),
             ("select a from t where a = 1 and b = 2", true),
             ("select a between 1 and 2 in (true)", false),
-            ("select name 'x'", false),
+            ("select label 'x'", false),
             ("select a as x", true),
             ("select a isnull", false),
             ("select 1 day", false),

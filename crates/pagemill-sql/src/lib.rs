@@ -40,6 +40,7 @@ mod statement_memory;
 pub mod statement_texts;
 pub(crate) mod system_rows;
 pub(crate) mod typed;
+mod typed_texts;
 pub mod types;
 #[cfg(feature = "workers")]
 pub mod workers;

@@ -3,12 +3,15 @@
 //! Source: `func_get_detail`, `func_match_argtypes` and `func_select_candidate` in `src/backend/parser/parse_func.c`, `oper` in
 //! `parse_oper.c`, `find_coercion_pathway` and `enforce_generic_type_consistency` in `parse_coerce.c`, PostgreSQL 18.
 
+mod range_family;
+
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 use crate::catalog::{CastContext, CastRow, Catalog, FunctionRow, OperatorRow};
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::types::{ANY, RECORD, UNKNOWN};
+use range_family::RangeFamily;
 
 /// The pseudo-types that stand for the types of the arguments.
 ///
@@ -44,14 +47,18 @@ mod polymorphic {
         matches!(oid, ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE)
     }
 
+    pub(super) fn is_multirange(oid: Oid) -> bool {
+        matches!(oid, ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE)
+    }
+
     pub(super) fn is_compatible_family(oid: Oid) -> bool {
         matches!(oid, ANYCOMPATIBLE | ANYCOMPATIBLEARRAY | ANYCOMPATIBLENONARRAY)
     }
 }
 
-/// True for the pseudo-types that stand for ranges.
-pub(crate) fn is_polymorphic_range(oid: Oid) -> bool {
-    polymorphic::is_range(oid)
+/// True for the pseudo-types of ranges whose bounds need only fit together with other arguments, which is not followed here.
+pub(crate) fn is_compatible_range(oid: Oid) -> bool {
+    matches!(oid, polymorphic::ANYCOMPATIBLERANGE | polymorphic::ANYCOMPATIBLEMULTIRANGE)
 }
 
 /// What a polymorphic type of a function's result is, given its arguments as declared and as they are; other types are
@@ -68,10 +75,14 @@ pub(crate) fn settled_type(
     if !polymorphic::is_any(wanted) {
         return Ok(wanted);
     }
-    let element = polymorphic_element(catalog, declared, given)?;
-    let found = match polymorphic::is_array(wanted) {
-        true => element.and_then(|oid| catalog.type_row(oid)).map(|row| row.array),
-        false => element.filter(|_| polymorphic::is_simple(wanted)),
+    let family = RangeFamily::of(catalog, declared, given)?;
+    let element = family.element(catalog, declared, given)?;
+    let found = match () {
+        () if polymorphic::is_range(wanted) => family.settled(wanted),
+        () if polymorphic::is_array(wanted) => {
+            element.and_then(|oid| catalog.type_row(oid)).map(|row| row.array)
+        }
+        () => element,
     };
     match found.filter(|oid| *oid != Oid(0)) {
         Some(found) => Ok(found),
@@ -403,22 +414,18 @@ fn settle<'c>(
     declared: Vec<Oid>,
     given: &[Oid],
 ) -> Result<Chosen<'c>> {
-    let element = polymorphic_element(catalog, &declared, given)?;
+    let family = RangeFamily::of(catalog, &declared, given)?;
+    let element = family.element(catalog, &declared, given)?;
     let array = |element: Oid| catalog.type_row(element).map(|row| row.array).filter(|a| a.0 != 0);
     let settled = |oid: Oid| -> Option<Oid> {
-        if polymorphic::is_array(oid) {
-            return element.and_then(array);
+        match oid {
+            oid if polymorphic::is_range(oid) => family.settled(oid),
+            oid if polymorphic::is_array(oid) => element.and_then(array),
+            oid if polymorphic::is_simple(oid) => element,
+            oid => Some(oid),
         }
-        if polymorphic::is_simple(oid) {
-            return element;
-        }
-        Some(oid)
     };
     let unsettled = || {
-        if declared.iter().any(|oid| polymorphic::is_range(*oid)) {
-            return StatementError::unsupported("a function of ranges that gives an element")
-                .into();
-        }
         let what = "could not determine polymorphic type because input has type unknown";
         Error::from(StatementError::new(SqlState::DATATYPE_MISMATCH, what))
     };
@@ -426,14 +433,10 @@ fn settle<'c>(
     for (oid, given) in declared.iter().zip(given) {
         arguments.push(match *oid {
             ANY => *given,
-            range if polymorphic::is_range(range) => *given,
             oid => settled(oid).ok_or_else(unsettled)?,
         });
     }
-    let result = match function.result {
-        range if polymorphic::is_range(range) => arguments.first().copied().unwrap_or(range),
-        oid => settled(oid).ok_or_else(unsettled)?,
-    };
+    let result = settled(function.result).ok_or_else(unsettled)?;
     Ok(Chosen { function, arguments, result })
 }
 
@@ -531,7 +534,8 @@ fn fits(catalog: &Catalog, given: &[Oid], declared: &[Oid]) -> bool {
 ///
 /// Source: `check_generic_type_consistency` in `src/backend/parser/parse_coerce.c`, PostgreSQL 18.
 fn is_consistent(catalog: &Catalog, given: &[Oid], declared: &[Oid]) -> bool {
-    let mut element: Option<Oid> = None;
+    let Ok(family) = RangeFamily::of(catalog, declared, given) else { return false };
+    let mut element = family.0.map(|row| row.subtype);
     let has_range = declared.iter().any(|oid| polymorphic::is_range(*oid));
     for (given, declared) in given.iter().zip(declared) {
         if *given == UNKNOWN || polymorphic::is_compatible_family(*declared) {
@@ -541,7 +545,11 @@ fn is_consistent(catalog: &Catalog, given: &[Oid], declared: &[Oid]) -> bool {
         let Some(row) = catalog.type_row(base) else { continue };
         let found = match *declared {
             oid if polymorphic::is_array(oid) && row.is_array() => row.element,
-            oid if polymorphic::is_simple(oid) && has_range && matches!(row.kind, b'r' | b'm') => {
+            oid if polymorphic::is_simple(oid)
+                && has_range
+                && family.0.is_none()
+                && matches!(row.kind, b'r' | b'm') =>
+            {
                 return false;
             }
             // An array stands for itself, a domain over one included.

@@ -1,14 +1,15 @@
 //! The program beside a server: the same statements asked of both, on the same tables.
 //!
 //! `answered.sql`, `rows_of_functions.sql`, `sql_functions.sql` (which calls what `functions.sql` makes), `system_columns.sql`,
-//! `rows_as_values.sql`, `lateral.sql`, `json_path_searches.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `rows_as_values.sql`, `lateral.sql`, `json_path_searches.sql`, `date_templates.sql`, `json_records.sql`, `json_constructors.sql`,
+//! `text_search.sql`, `ranges.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::versions::each_of;
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, skipped};
 
 const TABLES: &str = include_str!("answers/tables.sql");
 const FUNCTIONS: &str = include_str!("answers/functions.sql");
@@ -19,8 +20,15 @@ const SQL_FUNCTIONS: &str = include_str!("answers/sql_functions.sql");
 const SYSTEM_COLUMNS: &str = include_str!("answers/system_columns.sql");
 const ROWS_AS_VALUES: &str = include_str!("answers/rows_as_values.sql");
 const LATERAL: &str = include_str!("answers/lateral.sql");
+const TEXT_SEARCH: &str = include_str!("answers/text_search.sql");
 const JSON_PATH_SEARCHES: &str = include_str!("answers/json_path_searches.sql");
+const DATE_TEMPLATES: &str = include_str!("answers/date_templates.sql");
+const RANGES: &str = include_str!("answers/ranges.sql");
+const JSON_CONSTRUCTORS: &str = include_str!("answers/json_constructors.sql");
+const JSON_RECORDS: &str = include_str!("answers/json_records.sql");
 const SMALL_THINGS: &str = include_str!("answers/small_things.sql");
+const SMALL_TYPES: &str = include_str!("answers/small_types.sql");
+const SMALL_TYPES_18: &str = include_str!("answers/small_types_18.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
 /// A running server, and a stopped one with the same files.
@@ -102,6 +110,30 @@ fn what_names_rows_and_their_places_is_answered_as_the_server_answers() -> Resul
     let both = Both::new()?;
     let texts = [SYSTEM_COLUMNS, ROWS_AS_VALUES, LATERAL, JSON_PATH_SEARCHES, SMALL_THINGS];
     compare(&both, texts.into_iter().flat_map(statements))
+}
+
+#[test]
+fn what_is_made_of_values_is_answered_as_the_server_answers() -> Result<()> {
+    let texts = [DATE_TEMPLATES, JSON_RECORDS, TEXT_SEARCH, RANGES, SMALL_TYPES];
+    compare(&Both::new()?, texts.into_iter().flat_map(statements))
+}
+
+#[test]
+fn forms_of_sql_json_are_answered_as_the_server_answers() {
+    let mut installs = PgInstall::spread();
+    installs.retain(|install| install.major >= 17);
+    each_of(&installs, |install| compare(&Both::of(install)?, statements(JSON_CONSTRUCTORS)));
+}
+
+#[test]
+fn small_types_of_18_are_answered_as_it_answers() -> Result<()> {
+    match PgInstall::find(18) {
+        Some(install) => compare(&Both::of(&install)?, statements(SMALL_TYPES_18)),
+        None => {
+            skipped("statements on types of PostgreSQL 18: it is not here");
+            Ok(())
+        }
+    }
 }
 
 #[test]

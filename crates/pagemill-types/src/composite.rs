@@ -10,6 +10,7 @@ use pagemill_format::tuple::{Span, TUPLE_HEADER_BYTES, TupleData, TupleLayout};
 
 use super::input::InputError;
 use super::input::datum::push_datum;
+use super::order::stored_payload;
 use super::output::{CompositeAttribute, ValueWriter, is_space, quote_tail};
 
 /// Flags of a tuple.
@@ -91,6 +92,28 @@ pub fn composite_payload(
     Ok(payload)
 }
 
+/// The payloads of the fields of a row, NULL where there is none; dropped attributes have no field.
+///
+/// # Errors
+/// When the row is damaged.
+pub fn composite_fields(
+    payload: &[u8],
+    attributes: &[CompositeAttribute],
+) -> Result<Vec<Option<Vec<u8>>>> {
+    let (_, _, tuple) = TupleData::parse_composite(payload)?;
+    let layout = TupleLayout::new(attributes.iter().map(|a| a.layout).collect());
+    let mut spans = Vec::new();
+    layout.spans(&tuple, attributes.len(), &mut spans)?;
+    let field = |(attribute, span): (&CompositeAttribute, &Span)| {
+        let is_there = *span != Span::NULL && *span != Span::MISSING;
+        let raw = if is_there { span.of(tuple.data) } else { None };
+        raw.map(|raw| stored_payload(attribute.layout.len, raw).into_owned())
+    };
+    let kept =
+        attributes.iter().zip(&spans).filter(|(attribute, _)| attribute.value_type.is_some());
+    Ok(kept.map(field).collect())
+}
+
 /// Puts quotes around what was appended from `start` on, where a field of a row needs them.
 pub fn quote_field(out: &mut Vec<u8>, start: usize) {
     let text = &out[start..];
@@ -142,6 +165,9 @@ mod tests {
         let fields = [Some(7_i32.to_le_bytes().to_vec()), Some(b"x y".to_vec()), None, None];
         let made = composite_payload(Oid(PAIR), attributes, fields.into_iter()).unwrap();
         assert_eq!(text(PAIR, &made).unwrap(), r#"(7,"x y",,)"#);
+        let fields = composite_fields(&made, attributes).unwrap();
+        assert_eq!(fields[..2], [Some(7_i32.to_le_bytes().to_vec()), Some(b"x y".to_vec())]);
+        assert!(fields[2..].iter().all(Option::is_none));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::coerce::{carrier_of, coerce};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::arrays::each::{ELEMENT, Each, Fold, SUBJECT};
 use crate::functions::arrays::{made, subscripts};
+use crate::functions::logic::json_scalars;
 use crate::resolve;
 use crate::typed::Typed;
 use crate::types::{PgType, UNKNOWN};
@@ -143,8 +144,8 @@ impl Binder<'_> {
                 let place = self.subscript(index)?;
                 return Ok(subscripts::byte_of_name(&self.catalog, &[typed, place]));
             }
-            if typed.ty.oid == oid::JSONB {
-                return unsupported("a subscript of jsonb");
+            if self.catalog.base_type(typed.ty.oid, -1).0 == oid::JSONB {
+                return self.part_of_document(typed, parts);
             }
             let message =
                 format!("cannot subscript type {name} because it does not support subscripting");
@@ -186,6 +187,45 @@ impl Binder<'_> {
             true => subscripts::slice(&self.catalog, &arguments, &given),
             false => subscripts::element(&self.catalog, &arguments, element),
         })
+    }
+
+    /// `j['a'][0]` of a jsonb.
+    fn part_of_document(&mut self, typed: Typed, parts: &[&Subscript]) -> Result<Typed> {
+        if parts.iter().any(|part| matches!(part, Subscript::Slice { .. })) {
+            let message = "jsonb subscript does not support slices";
+            return fail(SqlState::DATATYPE_MISMATCH, message);
+        }
+        let mut arguments = vec![typed];
+        for part in parts {
+            let Subscript::Index { index } = part else { continue };
+            let step = self.expr(index)?;
+            let wanted = self.document_subscript(&step)?;
+            let step = coerce(&self.catalog, step, PgType::new(wanted), CastContext::Implicit)?;
+            arguments.push(step);
+        }
+        Ok(json_scalars::subscripted(&self.catalog, &arguments))
+    }
+
+    /// The one of integer and text that a subscript can be.
+    ///
+    /// Source: `jsonb_subscript_transform` in `src/backend/utils/adt/jsonbsubs.c`, PostgreSQL 14 to 18.
+    fn document_subscript(&self, step: &Typed) -> Result<Oid> {
+        if step.literal.is_some() {
+            return Ok(oid::TEXT);
+        }
+        let can_be = |wanted: &Oid| {
+            let way = resolve::pathway(&self.catalog, step.ty.oid, *wanted, CastContext::Implicit);
+            way.is_some()
+        };
+        let hint = match [oid::INT4, oid::TEXT].map(|wanted| can_be(&wanted)) {
+            [true, false] => return Ok(oid::INT4),
+            [false, true] => return Ok(oid::TEXT),
+            [true, true] => "jsonb subscript must be coercible to only one type, integer or text.",
+            [false, false] => "jsonb subscript must be coercible to either integer or text.",
+        };
+        let name = self.catalog.type_name(step.ty.oid);
+        let message = format!("subscript type {name} is not supported");
+        Err(StatementError::new(SqlState::DATATYPE_MISMATCH, message).with_hint(hint).into())
     }
 
     fn subscript(&mut self, syntax: &Syntax) -> Result<Typed> {

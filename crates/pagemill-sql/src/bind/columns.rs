@@ -3,7 +3,7 @@
 //! Source: `FigureColnameInternal` in `src/backend/parser/parse_target.c`, PostgreSQL 18.
 
 use sqlparser::ast::{
-    AccessExpr, Expr as Syntax, Function, ObjectName, ObjectNamePart, SelectItem,
+    AccessExpr, BinaryOperator, Expr as Syntax, Function, ObjectName, ObjectNamePart, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr,
 };
 
@@ -128,6 +128,7 @@ fn figured(syntax: &Syntax) -> (Option<String>, bool) {
         Syntax::Ceil { .. } => strong("ceil"),
         Syntax::Floor { .. } => strong("floor"),
         Syntax::AtTimeZone { .. } => strong("timezone"),
+        Syntax::BinaryOp { op: BinaryOperator::Overlaps, .. } => strong("overlaps"),
         Syntax::Trim { trim_where, .. } => match trim_where.map(|place| place.to_string()) {
             Some(place) if place == "LEADING" => strong("ltrim"),
             Some(place) if place == "TRAILING" => strong("rtrim"),

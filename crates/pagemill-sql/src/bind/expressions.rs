@@ -18,7 +18,7 @@ use super::query::boolean;
 use super::scope::{at, at_start};
 use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
-use crate::coerce::{call_chosen, coerce, constant};
+use crate::coerce::{coerce, constant};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::keys;
 use crate::functions::row_values::field_at;
@@ -216,6 +216,7 @@ impl Binder<'_> {
                 };
                 return Ok(truth_value(both));
             }
+            BinaryOperator::Overlaps => return self.overlaps(left, right),
             _ => {}
         }
         // Comparisons do not associate: `a < b = c` means nothing.
@@ -228,6 +229,25 @@ impl Binder<'_> {
         let name = operator_name(op)?;
         let (a, b) = (self.expr(left)?, self.expr(right)?);
         self.operator(&name, a, b)
+    }
+
+    /// `(a, b) OVERLAPS (c, d)`, which is a call of a function.
+    ///
+    /// Source: `a_expr` in `src/backend/parser/gram.y`, PostgreSQL 14 to 18.
+    fn overlaps(&mut self, left: &Syntax, right: &Syntax) -> Result<Typed> {
+        let (Some(first), Some(second)) = (row_fields(left), row_fields(right)) else {
+            return unsupported("OVERLAPS of what is no row in parentheses");
+        };
+        for (side, fields) in [("left", &first), ("right", &second)] {
+            if fields.len() != 2 {
+                let message =
+                    format!("wrong number of parameters on {side} side of OVERLAPS expression");
+                return fail(SqlState::SYNTAX_ERROR, message);
+            }
+        }
+        let all = first.iter().chain(&second).map(|field| self.expr(field));
+        let arguments = all.collect::<Result<Vec<_>>>()?;
+        self.call("overlaps", arguments)
     }
 
     /// `(a, b) = (c, d)` and its kin: the first pair that differs tells the order.
@@ -279,9 +299,10 @@ impl Binder<'_> {
     }
 
     /// An operator between two expressions.
-    pub(super) fn operator(&self, name: &str, a: Typed, b: Typed) -> Result<Typed> {
-        let chosen = resolve::operator(&self.catalog, name, Some(a.ty.oid), b.ty.oid)?;
-        call_chosen(&self.catalog, &chosen, vec![a, b])
+    pub(super) fn operator(&mut self, name: &str, a: Typed, b: Typed) -> Result<Typed> {
+        let catalog = self.catalog.clone();
+        let chosen = resolve::operator(&catalog, name, Some(a.ty.oid), b.ty.oid)?;
+        self.call_of(&chosen, vec![a, b])
     }
 
     fn unary(&mut self, op: &UnaryOperator, syntax: &Syntax) -> Result<Typed> {
@@ -296,6 +317,12 @@ impl Binder<'_> {
             UnaryOperator::PGSquareRoot => "|/",
             UnaryOperator::PGCubeRoot => "||/",
             UnaryOperator::PGAbs => "@",
+            UnaryOperator::PGPrefixFactorial => "!!",
+            UnaryOperator::Hash => "#",
+            UnaryOperator::AtDashAt => "@-@",
+            UnaryOperator::DoubleAt => "@@",
+            UnaryOperator::QuestionDash => "?-",
+            UnaryOperator::QuestionPipe => "?|",
             _ => return unsupported(format!("the operator {op}")),
         };
         if let ("-", Syntax::Value(value)) = (name, syntax)
@@ -313,20 +340,21 @@ impl Binder<'_> {
         }
         let typed = self.expr(syntax)?;
         if typed.ty.oid == UNKNOWN {
-            if matches!(name, "-" | "~") {
+            if matches!(name, "-" | "~" | "#" | "@-@" | "@@" | "?-" | "?|") {
                 let message = format!("operator is not unique: {name} unknown");
                 return fail(SqlState("42725"), message);
             }
-            let typed =
-                coerce(&self.catalog, typed, PgType::new(oid::FLOAT8), CastContext::Implicit)?;
+            let ty = PgType::new(if name == "!!" { oid::TSQUERY } else { oid::FLOAT8 });
+            let typed = coerce(&self.catalog, typed, ty, CastContext::Implicit)?;
             return self.prefix(name, typed);
         }
         self.prefix(name, typed)
     }
 
-    fn prefix(&self, name: &str, typed: Typed) -> Result<Typed> {
-        let chosen = resolve::operator(&self.catalog, name, None, typed.ty.oid)?;
-        call_chosen(&self.catalog, &chosen, vec![typed])
+    fn prefix(&mut self, name: &str, typed: Typed) -> Result<Typed> {
+        let catalog = self.catalog.clone();
+        let chosen = resolve::operator(&catalog, name, None, typed.ty.oid)?;
+        self.call_of(&chosen, vec![typed])
     }
 
     fn between(
@@ -379,7 +407,12 @@ impl Binder<'_> {
     }
 
     /// `x = a OR x = b …`, as one list where all are constants.
-    pub(super) fn one_of(&self, typed: Typed, items: Vec<Typed>, negated: bool) -> Result<Typed> {
+    pub(super) fn one_of(
+        &mut self,
+        typed: Typed,
+        items: Vec<Typed>,
+        negated: bool,
+    ) -> Result<Typed> {
         let mut pairs = Vec::with_capacity(items.len());
         for item in items {
             if negated {

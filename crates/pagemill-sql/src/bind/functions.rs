@@ -18,14 +18,16 @@ use super::inlining::is_inlined;
 use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
 use super::subqueries::ROWS;
+use crate::catalog::{CastContext, TypeRow};
 use crate::coerce::{brought, call_chosen, constant};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::aggregates::{AggregateCall, aggregate};
 use crate::functions::keys;
-use crate::resolve::{self, Chosen};
+use crate::functions::logic::records::makes_rows;
+use crate::resolve::{self, Chosen, Pathway};
 use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
-use crate::types::PgType;
+use crate::types::{PgType, UNKNOWN};
 
 /// What stands between the parentheses of a call.
 pub(super) struct CallArguments<'q> {
@@ -82,6 +84,11 @@ impl Binder<'_> {
         if schema.is_none() && matches!(call.args, FunctionArguments::None) {
             return self.keyword(&name);
         }
+        if schema.is_none()
+            && let Some(constructed) = self.json_constructor(&name, call)?
+        {
+            return Ok(constructed);
+        }
         if let (None, "array" | ROWS, FunctionArguments::Subquery(query)) =
             (schema, &*name, &call.args)
         {
@@ -136,6 +143,12 @@ impl Binder<'_> {
             return unsupported("WITHIN GROUP of several");
         }
         let mut arguments = arguments;
+        if schema.is_none()
+            && self.is_cast_of_literal(&name, &arguments)
+            && let Some(cast) = self.cast_call(&name, arguments.typed.clone())
+        {
+            return cast;
+        }
         let catalog = self.catalog.clone();
         let chosen = self.chosen(&catalog, FunctionName { schema, name: &name }, &mut arguments);
         let chosen = match chosen {
@@ -166,6 +179,10 @@ impl Binder<'_> {
                 fail(SqlState("42809"), message)
             }
             _ if chosen.function.returns_set => self.set_call(name, &chosen, arguments),
+            _ if makes_rows(&chosen.function.key) => {
+                catalog.check_function(chosen.function)?;
+                self.row_of_document(&chosen, arguments.typed)
+            }
             _ if is_inlined(chosen.function) => self.inlined(&chosen, arguments),
             _ if matches!(&*chosen.function.key, "now" | "statement_timestamp") => {
                 catalog.check_function(chosen.function)?;
@@ -271,12 +288,42 @@ impl Binder<'_> {
         if arguments.len() != 1 {
             return None;
         }
-        let namespace = |oid: &Oid| self.catalog.type_row(*oid).map(|row| row.namespace);
-        let mut types = self.catalog.types_named(name).iter();
-        let found = types.find(|oid| namespace(oid) == Some(PG_CATALOG))?;
+        let found = self.type_called(name)?;
         let typed = arguments.pop()?;
-        let context = crate::catalog::CastContext::Explicit;
-        Some(crate::coerce::coerce(&self.catalog, typed, PgType::new(*found), context))
+        let context = CastContext::Explicit;
+        let way = resolve::pathway(&self.catalog, typed.ty.oid, found, context);
+        if typed.ty.oid != UNKNOWN && !matches!(way, Some(Pathway::Relabel | Pathway::Text)) {
+            return None;
+        }
+        Some(crate::coerce::coerce(&self.catalog, typed, PgType::new(found), context))
+    }
+
+    /// The type that a name without a schema means, unless that is one of rows or none of values.
+    fn type_called(&self, name: &str) -> Option<Oid> {
+        let types = self.catalog.types_named(name);
+        let in_schema = |schema: &Oid| {
+            let is_there =
+                |row: &&TypeRow| row.namespace == *schema && !matches!(row.kind, b'c' | b'p');
+            types.iter().filter_map(|oid| self.catalog.type_row(*oid)).find(is_there)
+        };
+        self.catalog.search_path().iter().find_map(in_schema).map(|row| row.oid)
+    }
+
+    /// True for the name of a type before a literal, which is a cast whatever functions there are.
+    ///
+    /// Source: `func_get_detail` in `src/backend/parser/parse_func.c`, PostgreSQL 18.
+    fn is_cast_of_literal(&self, name: &str, arguments: &CallArguments<'_>) -> bool {
+        let is_plain = !arguments.distinct && !arguments.is_star && arguments.names.is_empty();
+        match &arguments.typed[..] {
+            [only] if is_plain && arguments.order_by.is_empty() => {
+                only.ty.oid == UNKNOWN
+                    && only.literal.is_some()
+                    && only.parameter.is_none()
+                    && !is_form(name)
+                    && self.type_called(name).is_some()
+            }
+            _ => false,
+        }
     }
 
     fn aggregate_call(
@@ -429,10 +476,7 @@ impl Binder<'_> {
         let given: Vec<Oid> = arguments.iter().map(|typed| typed.ty.oid).collect();
         let catalog = self.catalog.clone();
         let chosen = resolve::whole_function(&catalog, Some(PG_CATALOG), name, &given)?;
-        if is_inlined(chosen.function) {
-            return self.inlined(&chosen, CallArguments::plain(arguments));
-        }
-        call_chosen(&catalog, &chosen, arguments)
+        self.call_of(&chosen, arguments)
     }
 
     /// When the statement began; a plan that is kept for others has none.
@@ -446,7 +490,7 @@ impl Binder<'_> {
     /// Words that are values: CURRENT_DATE and its kin.
     pub(super) fn keyword(&mut self, name: &str) -> Result<Typed> {
         let cast = |binder: &Self, typed: Typed, to: Oid| {
-            let context = crate::catalog::CastContext::Explicit;
+            let context = CastContext::Explicit;
             crate::coerce::coerce(&binder.catalog, typed, PgType::new(to), context)
         };
         match name {

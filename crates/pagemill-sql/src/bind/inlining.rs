@@ -32,11 +32,11 @@ use super::functions::CallArguments;
 use super::scope::Allowed;
 use super::{Binder, Bound};
 use crate::catalog::{CastContext, Catalog, FunctionRow, SQL_LANGUAGE};
-use crate::coerce::{brought_with_rows, coerce, result_collation, signature};
+use crate::coerce::{brought_with_rows, call_chosen, coerce, result_collation, signature};
 use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::implementation;
 use crate::functions::row_values::{any_null, field};
-use crate::resolve::{Chosen, is_polymorphic_range};
+use crate::resolve::{Chosen, is_compatible_range};
 use crate::sql_functions::SqlFunction;
 use crate::typed::Typed;
 use crate::types::{PgType, RECORD};
@@ -94,8 +94,8 @@ impl Binder<'_> {
             return fail(SqlState("42809"), message);
         }
         let declared = &row.arguments;
-        if row.variadic != Oid(0) || declared.iter().any(|oid| is_polymorphic_range(*oid)) {
-            return unsupported(format!("function {shown}, of any number or any ranges,"));
+        if row.variadic != Oid(0) || declared.iter().any(|oid| is_compatible_range(*oid)) {
+            return unsupported(format!("function {shown}, of any number or compatible ranges,"));
         }
         let depth = self.inlined.len();
         if depth == DEEPEST || self.inlined.contains(&row.oid) {
@@ -116,6 +116,14 @@ impl Binder<'_> {
         }
         let (oid, is_strict, declared) = (row.oid, row.is_strict, declared.clone());
         Ok(SqlCall { function, query, arguments: typed, oid, declared, is_strict, result, shown })
+    }
+
+    /// A function that was chosen by its name or an operator's.
+    pub(super) fn call_of(&mut self, chosen: &Chosen<'_>, arguments: Vec<Typed>) -> Result<Typed> {
+        match is_inlined(chosen.function) {
+            true => self.inlined(chosen, CallArguments::plain(arguments)),
+            false => call_chosen(&self.catalog, chosen, arguments),
+        }
     }
 
     /// A call that gives one value.

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
@@ -24,6 +25,7 @@ use crate::catalog::{CastContext, FunctionRow, SQL_LANGUAGE};
 use crate::coerce::{brought, coerce, result_collation, signature};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
+use crate::functions::logic::records::makes_rows;
 use crate::functions::row_values::row;
 use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find};
 use crate::lexical::ROWS_FROM;
@@ -42,11 +44,17 @@ pub(super) struct BoundCall {
     output: Option<String>,
     call: SetCall,
     pub(super) arguments: Vec<Typed>,
+    /// The type of the rows, where they are of one.
+    row_type: Option<Oid>,
 }
 
 impl BoundCall {
     pub(super) fn new(name: String, call: SetCall, arguments: Vec<Typed>) -> Self {
-        Self { name, output: None, call, arguments }
+        Self { name, output: None, call, arguments, row_type: None }
+    }
+
+    pub(super) fn of_rows(self, row_type: Oid) -> Self {
+        Self { row_type: Some(row_type), ..self }
     }
 
     /// True where both give the same rows.
@@ -139,9 +147,18 @@ impl Binder<'_> {
         let (call, alias, with_ordinality) = from_call(factor)?;
         let allowed = Allowed::PlainIn(FUNCTIONS_IN_FROM);
         self.levels.push(Level { scope: before, allowed, ..Level::default() });
-        let calls = self.calls_in_from(&call);
+        let calls = match self.document_in_from(&call, alias) {
+            Ok(Some(of_document)) => Ok((vec![of_document], true)),
+            Ok(None) => self.calls_in_from(&call).map(|calls| (calls, false)),
+            Err(error) => Err(error),
+        };
         self.levels.pop();
-        self.as_item(calls?, alias, with_ordinality)
+        let (calls, is_of_document) = calls?;
+        let is_defined = |alias: &TableAlias| alias.columns.iter().any(|c| c.data_type.is_some());
+        if !is_of_document && alias.is_some_and(is_defined) {
+            return unsupported("a list of column definitions in FROM");
+        }
+        self.as_item(calls, alias, with_ordinality)
     }
 
     fn calls_in_from(&mut self, call: &Function) -> Result<Vec<BoundCall>> {
@@ -236,6 +253,9 @@ impl Binder<'_> {
             );
             return fail(SqlState("42809"), message);
         }
+        if makes_rows(&chosen.function.key) {
+            return self.rows_of_document(name, chosen, arguments.typed);
+        }
         // An array of unknown elements has no type.
         if matches!(
             &*chosen.function.key,
@@ -266,17 +286,13 @@ impl Binder<'_> {
         alias: Option<&TableAlias>,
         with_ordinality: bool,
     ) -> Result<FromFunctions> {
-        if alias.is_some_and(|alias| alias.columns.iter().any(|column| column.data_type.is_some()))
-        {
-            return unsupported("a list of column definitions in FROM");
-        }
         let own = calls.first().map_or_else(String::new, |call| call.name.clone());
         let shown = alias.map_or(own, |alias| folded(&alias.name));
         let is_one = calls.len() == 1;
         let mut columns = Vec::new();
         for call in &calls {
             for column in call.call.columns.iter() {
-                let name = match column.name.or(call.output.as_deref()) {
+                let name = match column.name.as_deref().or(call.output.as_deref()) {
                     Some(name) => name,
                     None if is_one => shown.as_str(),
                     None => call.name.as_str(),
@@ -375,21 +391,22 @@ impl Binder<'_> {
         self.refuse_rows_of_rows(&call)?;
         let of_call: Vec<SetColumn> = call.call.columns.to_vec();
         let columns = of_call.iter().map(|column| {
-            let name = column.name.unwrap_or(&call.name);
+            let name = column.name.as_deref().unwrap_or(&call.name);
             self.made_column(name, column.ty, column.carrier.clone()).typed
         });
         let columns = columns.collect();
+        let row_type = call.row_type;
         let columns = self.level().sets.put(call, columns);
         self.level().sets.check()?;
         // One column is the value itself, whether it has a name or not.
-        if let [column] = &columns[..] {
+        if let ([column], None) = (&columns[..], row_type) {
             return Ok(column.clone());
         }
         let field = |(of_call, column): (&SetColumn, Typed)| {
-            let name = of_call.name.unwrap_or_default().to_owned();
+            let name = of_call.name.as_deref().unwrap_or_default().to_owned();
             (RowField::of(name, &column), column.expr)
         };
-        Ok(row(oid::RECORD, of_call.iter().zip(columns).map(field).collect()))
+        Ok(row(row_type.unwrap_or(oid::RECORD), of_call.iter().zip(columns).map(field).collect()))
     }
 
     pub(super) fn refuse_rows_of_rows(&mut self, call: &BoundCall) -> Result<()> {

@@ -5,7 +5,7 @@
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
-    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, Ident, ObjectName, TimezoneInfo,
 };
 
 use sqlparser::dialect::PostgreSqlDialect;
@@ -109,6 +109,12 @@ impl TypeNames<'_> {
             DataType::Regclass => plain(Oid(2205)),
             DataType::TsVector => plain(oid::TSVECTOR),
             DataType::TsQuery => plain(oid::TSQUERY),
+            // How many dimensions arrays have is not of their type.
+            DataType::Array(ArrayElemTypeDef::SquareBracket(element, _))
+                if matches!(**element, DataType::Array(_)) =>
+            {
+                self.find(element)
+            }
             DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
                 let element = self.find(element)?;
                 let row = self.catalog.type_row(element.oid).filter(|row| row.array.0 != 0);
@@ -118,6 +124,9 @@ impl TypeNames<'_> {
                 }
             }
             DataType::Custom(name, modifiers) => self.custom(name, modifiers),
+            DataType::GeometricType(kind) => {
+                self.custom(&ObjectName::from(vec![Ident::new(kind.to_string())]), &[])
+            }
             other => unsupported(format!("the type {other}")),
         }
     }

@@ -2,12 +2,14 @@
 //!
 //! Columns are asked for by their names, which are the same in PostgreSQL 14 to 18 but where the code says otherwise.
 //!
-//! Source: `src/include/catalog/pg_type.h`, `pg_cast.h`, `pg_operator.h`, `pg_proc.h`, `pg_collation.h`, `pg_database.h`, PostgreSQL 14 to 18.
+//! Source: `src/include/catalog/pg_type.h`, `pg_cast.h`, `pg_operator.h`, `pg_proc.h`, `pg_collation.h`, `pg_database.h`, `pg_range.h`, PostgreSQL 14 to 18.
 
 use pagemill_format::Oid;
 
 use super::Catalog;
-use super::rows::{CastContext, CastRow, CollationRow, FunctionRow, OperatorRow, TypeRow};
+use super::rows::{
+    CastContext, CastRow, CollationRow, FunctionRow, OperatorRow, RangeRow, TypeRow,
+};
 use crate::error::Result;
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
@@ -64,6 +66,22 @@ impl Catalog {
             };
             let found = CastRow { function: row.oid(2), context, method: row.byte(4) };
             casts.insert((row.oid(0), row.oid(1)), found);
+            Ok(())
+        })
+    }
+
+    pub(super) fn read_ranges(&mut self) -> Result<()> {
+        let columns = ["rngtypid", "rngmultitypid", "rngsubtype", "rngcollation"];
+        let ranges = &mut self.ranges;
+        for_each_row(&self.values, "pg_range", &columns, |row| {
+            let found = RangeRow {
+                range: row.oid(0),
+                multirange: row.oid(1),
+                subtype: row.oid(2),
+                collation: row.oid(3),
+            };
+            ranges.insert(found.range, found);
+            ranges.insert(found.multirange, found);
             Ok(())
         })
     }

@@ -1,6 +1,7 @@
 //! Rows of the catalogs, as far as a statement's meaning follows from them.
 //!
-//! Source: `src/include/catalog/pg_type.h`, `pg_cast.h`, `pg_operator.h`, `pg_proc.h`, `pg_collation.h`, PostgreSQL 14 to 18.
+//! Source: `src/include/catalog/pg_type.h`, `pg_cast.h`, `pg_operator.h`, `pg_proc.h`, `pg_collation.h`, `pg_range.h`,
+//! PostgreSQL 14 to 18.
 
 use pagemill_format::Oid;
 
@@ -38,6 +39,19 @@ impl TypeRow {
     pub fn is_array(&self) -> bool {
         self.element != Oid(0) && self.length == -1 && self.category == b'A'
     }
+}
+
+/// A row of `pg_range`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RangeRow {
+    /// `rngtypid`.
+    pub range: Oid,
+    /// `rngmultitypid`.
+    pub multirange: Oid,
+    /// `rngsubtype`: the type of the bounds.
+    pub subtype: Oid,
+    /// `rngcollation`, under which they are compared; 0 for none.
+    pub collation: Oid,
 }
 
 /// How a cast comes about, `pg_cast.castcontext`.

@@ -65,7 +65,7 @@ fn plain(key: &str) -> Option<Plain> {
 }
 
 /// How many bits there are.
-fn length(payload: &[u8]) -> usize {
+pub(super) fn length(payload: &[u8]) -> usize {
     payload.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes).max(0) as usize)
 }
 
@@ -73,7 +73,7 @@ fn data(payload: &[u8]) -> &[u8] {
     payload.get(4..).unwrap_or_default()
 }
 
-fn bits(payload: &[u8]) -> impl Iterator<Item = bool> {
+pub(super) fn bits(payload: &[u8]) -> impl Iterator<Item = bool> {
     let bit =
         |at: usize| data(payload).get(at / 8).is_some_and(|byte| byte & (0x80 >> (at % 8)) != 0);
     (0..length(payload)).map(bit)
@@ -90,7 +90,7 @@ fn payload(length: usize, bytes: &[u8]) -> Vec<u8> {
     made
 }
 
-fn of_bits(bits: impl Iterator<Item = bool>) -> Vec<u8> {
+pub(super) fn of_bits(bits: impl Iterator<Item = bool>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut length = 0;
     for bit in bits {
@@ -177,7 +177,7 @@ fn shifted(payload: &[u8], left: i64) -> Vec<u8> {
     of_bits((0..length).map(|at| bit(at).unwrap_or(false)))
 }
 
-fn part(payload: &[u8], from: i32, count: Option<i32>) -> Outcome<Vec<u8>> {
+pub(super) fn part(payload: &[u8], from: i32, count: Option<i32>) -> Outcome<Vec<u8>> {
     let end = i64::try_from(length(payload)).unwrap_or(i64::MAX) + 1;
     let to = match count {
         None => end,

@@ -7,13 +7,15 @@
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
+use pagemill_format::Oid;
 
 use super::{Build, Implementation, keys};
-use crate::error::Result;
+use crate::error::{Result, unsupported};
 use crate::typed::Typed;
+use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION};
 
 /// Types whose comparison functions are `NAMEeq`, `NAMElt` …, and whose carriers or keys compare as they do.
-const FAMILIES: [&str; 39] = [
+const FAMILIES: [&str; 46] = [
     "jsonb_",
     "array_",
     "bit",
@@ -39,25 +41,35 @@ const FAMILIES: [&str; 39] = [
     "int82",
     "int84",
     "interval_",
+    "multirange_",
     "name",
     "numeric_",
     "oid",
+    "range_",
     "text",
     "text_",
     "tid",
     "time_",
     "timestamp_",
     "timestamptz_",
+    "tsquery_",
+    "tsvector_",
     "uuid_",
     "varbit",
     "xid",
     "xid8",
     "macaddr_",
+    "macaddr8_",
+    "network_",
+    "pg_lsn_",
 ];
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
     if matches!(key, "xideqint4" | "xidneqint4") {
         return Some(Implementation::Build(transaction_by_number));
+    }
+    if name_order(key).is_some() {
+        return Some(Implementation::Build(name_by_text));
     }
     operator_of(key).map(|_| Implementation::Build(compared))
 }
@@ -91,6 +103,31 @@ fn transaction_by_number(build: &Build<'_>) -> Result<Typed> {
     let number = binary_expr(number, Operator::BitwiseAnd, lit(i64::from(u32::MAX)));
     let operator = if build.key == "xideqint4" { Operator::Eq } else { Operator::NotEq };
     Ok(build.done(binary_expr(wide(&build.arguments[0]), operator, number), DataType::Boolean))
+}
+
+/// The order of a name and a text.
+fn name_order(key: &str) -> Option<Operator> {
+    Some(match key {
+        "namelttext" | "textltname" => Operator::Lt,
+        "nameletext" | "textlename" => Operator::LtEq,
+        "namegttext" | "textgtname" => Operator::Gt,
+        "namegetext" | "textgename" => Operator::GtEq,
+        _ => return None,
+    })
+}
+
+/// A name's collation is C, and counts for a text without one of its own.
+fn name_by_text(build: &Build<'_>) -> Result<Typed> {
+    let operator = name_order(build.key).expect("only these come here"); // infallible: by find
+    let has_own = |typed: &Typed| {
+        let none = [Oid(0), DEFAULT_COLLATION, C_COLLATION, POSIX_COLLATION];
+        !none.contains(&typed.ty.collation)
+    };
+    if build.arguments.iter().any(has_own) {
+        return unsupported("the order of a name and a text with a collation");
+    }
+    let [left, right] = [0, 1].map(|place: usize| build.arguments[place].expr.clone());
+    Ok(build.done(binary_expr(left, operator, right), DataType::Boolean))
 }
 
 fn compared(build: &Build<'_>) -> Result<Typed> {

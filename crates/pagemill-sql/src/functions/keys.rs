@@ -11,8 +11,13 @@
 //! | floats | −0 as 0, one NaN, which is above all numbers |
 //! | numerics | decimals of the same places, or bytes that sort as the numbers do |
 //! | arrays | the keys of their elements, then their bounds |
+//! | ranges and multiranges | the keys of their bounds ([`super::ranges::keys`]) |
+//! | jsonb, order where texts sort by bytes | bytes that sort as the documents do ([`super::logic::json_order`]) |
 //! | jsonb, equality | its text, with numbers without zeros at their end |
 //! | intervals | the time they are taken for: 30 days a month, 24 hours a day |
+//! | tsvector, tsquery | bytes that sort as they do: sizes first |
+//! | inet and cidr, order | the family, the network, the length of its mask, the address |
+//! | pg_lsn, order | its bytes, the highest one first |
 //!
 //! Any other order is refused.
 //!
@@ -31,7 +36,10 @@ use super::arrays::keys::array_key;
 use super::comparison::same_length;
 use super::integers::{INTEGERS, numbers};
 use super::logic::json_changes::equality_key as document_key;
-use super::{KernelCall, call_kernel, collations, numeric};
+use super::logic::json_order::order_key as document_order;
+use super::ranges::keys::range_key;
+use super::rows::one;
+use super::{KernelCall, call_kernel, collations, numeric, text_search};
 use crate::catalog::{Catalog, CollationRow, TypeRow};
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::resolve;
@@ -49,8 +57,13 @@ enum Class {
     Interval,
     Tid,
     Bits,
+    Address,
+    LogPosition,
     Array,
+    Range,
     Document,
+    /// `tsvector` and `tsquery`.
+    TextSearch(&'static str),
     Unknown,
 }
 
@@ -64,15 +77,21 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         oid::INTERVAL => Class::Interval,
         oid::TID => Class::Tid,
         oid::BIT | oid::VARBIT => Class::Bits,
+        oid::INET | oid::CIDR => Class::Address,
+        oid::PG_LSN => Class::LogPosition,
         oid::JSONB => Class::Document,
+        oid::TSVECTOR => Class::TextSearch(text_search::VECTOR_KEY),
+        oid::TSQUERY => Class::TextSearch(text_search::QUERY_KEY),
         oid::BOOL | oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::MONEY => {
             Class::Carrier
         }
         // Bytes in their order: of names and addresses the numbers stand highest byte first.
-        oid::UUID | oid::BYTEA | oid::NAME | oid::CHAR | oid::MACADDR | oid::XID8 => Class::Carrier,
+        oid::UUID | oid::BYTEA | oid::NAME | oid::CHAR | oid::XID8 => Class::Carrier,
+        oid::MACADDR | oid::MACADDR8 => Class::Carrier,
         _ if INTEGERS.contains(&base) || is_object_number(base) => Class::Carrier,
         _ if catalog.type_row(base).is_some_and(|row| row.kind == b'e') => Class::Carrier,
         _ if catalog.type_row(base).is_some_and(TypeRow::is_array) => Class::Array,
+        _ if catalog.range_row(base).is_some() => Class::Range,
         _ => Class::Unknown,
     }
 }
@@ -95,7 +114,26 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
             let (argument, key) = (std::slice::from_ref(typed), ("bits_key", bits_order as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
         }
+        Class::Address => {
+            let (argument, key) = (std::slice::from_ref(typed), ("inet_key", address_order as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
+        Class::LogPosition => {
+            let (argument, key) = (std::slice::from_ref(typed), ("lsn_key", position_order as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
         Class::Array => array_key(catalog, typed, order_key),
+        Class::Range => range_key(catalog, typed, order_key),
+        Class::Document if is_by_bytes(catalog, DEFAULT_COLLATION) => {
+            let (argument, key) =
+                (std::slice::from_ref(typed), ("jsonb_order", document_order as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
+        Class::TextSearch(name) => {
+            let (argument, key) =
+                (std::slice::from_ref(typed), (name, text_search::order_keys as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
         Class::Document | Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("the order of type {name}"))
@@ -123,7 +161,10 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
         Class::Text => text_equality_key(catalog, typed),
         Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
         Class::Array => array_key(catalog, typed, equality_key),
-        Class::Bits | Class::Carrier => Ok(typed.expr.clone()),
+        Class::Range => range_key(catalog, typed, equality_key),
+        Class::Bits | Class::Address | Class::LogPosition | Class::Carrier => {
+            Ok(typed.expr.clone())
+        }
         Class::Document => {
             let (argument, key) = (std::slice::from_ref(typed), ("jsonb_key", document_key as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Utf8).expr)
@@ -371,6 +412,16 @@ fn tid_bytes(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
         }
     }
     Ok(Arc::new(keys.finish()))
+}
+
+/// Addresses in bytes that sort as they do.
+fn address_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    one(arguments, super::addresses::order_key)
+}
+
+/// Positions in the write-ahead log in bytes that sort as they do.
+fn position_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    one(arguments, super::log_positions::order_key)
 }
 
 /// Bits in bytes that sort as they do.

@@ -4,9 +4,12 @@
 //! Invariant: what has no implementation is refused by name. An implementation gives what the server's function gives for
 //! every argument, errors in its words included, or refuses at run time; there is no third case.
 
+pub(crate) mod addresses;
 pub(crate) mod aggregates;
 pub(crate) mod arrays;
+mod bit_places;
 pub(crate) mod bit_strings;
+mod buckets;
 pub(crate) mod call;
 mod chance;
 pub(crate) mod collations;
@@ -15,22 +18,33 @@ pub(crate) mod datetime;
 mod definitions;
 pub(crate) mod floats;
 pub(crate) mod format_type;
+mod geometry;
 pub(crate) mod integers;
 pub(crate) mod keys;
 pub(crate) mod locale_order;
+mod log_positions;
 pub(crate) mod logic;
+mod money;
+mod money_words;
 pub(crate) mod number_pictures;
 mod numbers;
 pub(crate) mod numeric;
+mod object_numbers;
+pub(crate) mod ranges;
+pub(crate) mod row_casts;
 pub(crate) mod row_forms;
 pub(crate) mod row_values;
 pub(crate) mod rows;
+#[cfg(test)]
+mod server_results_payload_tests;
 #[cfg(test)]
 mod server_results_tests;
 pub(crate) mod sets;
 pub(crate) mod system;
 pub(crate) mod text;
 pub(crate) mod text_form;
+pub(crate) mod text_search;
+mod uuids;
 
 use std::sync::Arc;
 
@@ -85,6 +99,8 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
     comparison::find(key)
         .or_else(|| integers::find(key))
         .or_else(|| bit_strings::find(key))
+        .or_else(|| buckets::find(key))
+        .or_else(|| bit_places::find(key))
         .or_else(|| chance::find(key))
         .or_else(|| floats::find(key))
         .or_else(|| numbers::find(key))
@@ -94,7 +110,15 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| datetime::find(key))
         .or_else(|| logic::find(key))
         .or_else(|| arrays::find(key))
+        .or_else(|| ranges::find(key))
         .or_else(|| system::find(key))
         .or_else(|| format_type::find(key))
         .or_else(|| definitions::find(key))
+        .or_else(|| text_search::find(key))
+        .or_else(|| addresses::find(key))
+        .or_else(|| money::find(key))
+        .or_else(|| geometry::find(key))
+        .or_else(|| object_numbers::find(key))
+        .or_else(|| log_positions::find(key))
+        .or_else(|| uuids::find(key))
 }

@@ -84,7 +84,7 @@ fn to_numeric(build: &Build<'_>) -> Result<Typed> {
     Ok(build.done(cast(argument.expr.clone(), carrier.clone()), carrier))
 }
 
-fn integers<T: PgInteger>(array: &ArrayRef) -> Column
+pub(super) fn integers<T: PgInteger>(array: &ArrayRef) -> Column
 where
     T::Native: NumCast,
 {

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BinaryBuilder, BooleanArray, Float64Array, Int16Array,
-    Int32Array, Int64Array, StringArray, StringBuilder,
+    Array, ArrayRef, BinaryArray, BinaryBuilder, BooleanArray, Float32Array, Float64Array,
+    Int16Array, Int32Array, Int64Array, StringArray, StringBuilder, UInt32Array, UInt64Array,
 };
 
 use super::KernelCall;
@@ -46,7 +46,8 @@ macro_rules! held {
 }
 held! {
     &'a str, StringArray; &'a [u8], BinaryArray; bool, BooleanArray; i16, Int16Array;
-    i32, Int32Array; i64, Int64Array; f64, Float64Array;
+    i32, Int32Array; i64, Int64Array; f32, Float32Array; f64, Float64Array;
+    u32, UInt32Array; u64, UInt64Array;
 }
 
 /// A value that a column can be made of.
@@ -63,7 +64,10 @@ macro_rules! made {
         }
     )*};
 }
-made! { bool, BooleanArray; i16, Int16Array; i32, Int32Array; i64, Int64Array; f64, Float64Array; }
+made! {
+    bool, BooleanArray; i16, Int16Array; i32, Int32Array; i64, Int64Array; f32, Float32Array;
+    f64, Float64Array; u32, UInt32Array; u64, UInt64Array;
+}
 
 impl Made for String {
     fn column(values: Vec<Option<Self>>) -> Outcome<ArrayRef> {
@@ -106,7 +110,7 @@ macro_rules! given {
         }
     )*};
 }
-given!(bool, i16, i32, i64, f64, String, Vec<u8>);
+given!(bool, i16, i32, i64, f32, f64, u32, u64, String, Vec<u8>);
 
 impl<T: Made> Given for Option<T> {
     type Value = T;

@@ -38,7 +38,11 @@ pub(crate) fn read(
     Ok(scalar_of_payload(catalog, ty, carrier, &payload)?)
 }
 
-fn payload_of_text(catalog: &Catalog, ty: PgType, text: &str) -> Result<Vec<u8>, StatementError> {
+pub(crate) fn payload_of_text(
+    catalog: &Catalog,
+    ty: PgType,
+    text: &str,
+) -> Result<Vec<u8>, StatementError> {
     let inputs = catalog.inputs().map_err(|error| invalid(error.to_string()))?;
     let wanted = inputs.value_type(ty.oid).map_err(|error| invalid(error.to_string()))?;
     let (mut lookups, mut payload) = (inputs.lookups(), Vec::new());
@@ -103,8 +107,11 @@ fn accept(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
 
 /// The SQLSTATE follows from PostgreSQL's words.
 #[cold]
-fn invalid(message: String) -> StatementError {
+pub(crate) fn invalid(message: String) -> StatementError {
     let state = match () {
+        () if ["range lower bound", "result of range"].iter().any(|of| message.starts_with(of)) => {
+            SqlState("22000")
+        }
         () if message.starts_with("interval field value out") => SqlState("22015"),
         () if message.starts_with("time zone displacement out") => SqlState("22009"),
         () if ["date", "timestamp"].iter().any(|word| message.starts_with(word))
@@ -113,6 +120,14 @@ fn invalid(message: String) -> StatementError {
             SqlState("22008")
         }
         () if message.contains("out of range") => SqlState::NUMERIC_OUT_OF_RANGE,
+        () if is_no_search(&message) => SqlState::SYNTAX_ERROR,
+        () if message.starts_with("distance in phrase operator") => SqlState::INVALID_PARAMETER,
+        () if ["word is too long", "string is too long for tsvector", "value is too big in ts"]
+            .iter()
+            .any(|begin| message.starts_with(begin)) =>
+        {
+            SqlState("54000")
+        }
         () if message.contains("too long") => SqlState::STRING_TOO_LONG,
         () if message.contains("violates check constraint") => SqlState("23514"),
         () if message.contains("does not allow null values") => SqlState("23502"),
@@ -120,6 +135,17 @@ fn invalid(message: String) -> StatementError {
         () => SqlState::INVALID_TEXT,
     };
     StatementError::new(state, message)
+}
+
+/// Source: `src/backend/utils/adt/tsvector_parser.c`, `tsquery.c`, PostgreSQL 18.
+fn is_no_search(message: &str) -> bool {
+    const BEGINNINGS: [&str; 4] = [
+        "syntax error in ts",
+        "no operand in tsquery",
+        "wrong position info in tsvector",
+        "there is no escaped character",
+    ];
+    BEGINNINGS.iter().any(|begin| message.starts_with(begin))
 }
 
 /// Source: `DateTimeParseError` in `src/backend/utils/adt/datetime.c`, PostgreSQL 18.

@@ -21,8 +21,20 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use crate::generic_plan::is_parameter;
 
 /// The server's functions, and keys, that give a result for every argument.
-const TOTAL_FUNCTIONS: [&str; 6] =
-    ["float_key", "interval_key", "numeric_key", "numeric_payload", "rtrim1", "tid_key"];
+const TOTAL_FUNCTIONS: [&str; 12] = [
+    "float_key",
+    "inet_key",
+    "interval_key",
+    "lsn_key",
+    "numeric_key",
+    "numeric_payload",
+    "rtrim1",
+    "tid_key",
+    "ts_match_qv",
+    "ts_match_vq",
+    "tsquery_key",
+    "tsvector_key",
+];
 /// Operators of numerics that give a result for every argument where both are decimals: the result has room for all digits.
 const TOTAL_OF_DECIMALS: [&str; 3] = ["numeric_add", "numeric_mul", "numeric_sub"];
 /// Functions that raise an error only for a pattern that ends in the middle of an escape.

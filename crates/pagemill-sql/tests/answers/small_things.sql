@@ -81,3 +81,6 @@ select (with c(x) as (values (id)) values ((select x from c))) from people where
 select jsonb_set('{"a": 1}', array[['a'], ['b']], '2');
 select '{"a": 1}'::jsonb - array[['a'], ['b']];
 select 1 from people where name in (select array['a']::text[]);
+select '{{1,2},{3,4}}'::int[][], pg_typeof('{a}'::text[][][]), '{{1.5}}'::numeric(4,2)[][];
+select 300 + inet '10.1.2.3/24', 16::numeric + pg_lsn '0/16AE7F7';
+select min(ctid), max(ctid) from people;

@@ -3,12 +3,15 @@
 //! Invariant: arguments are payloads that are not null; what the server raises is raised in its words.
 //!
 //! Source: `src/backend/utils/adt/varlena.c`, `varchar.c`, `oracle_compat.c` (`btrim1` and its kin), `int.c`, `int8.c`,
-//! `numeric.c`, PostgreSQL 14 to 18.
+//! `numeric.c`, `array_length` in `arrayfuncs.c`, PostgreSQL 14 to 18.
 
 use std::borrow::Cow;
 
 use crate::input::numeric::read_numeric;
 use crate::input::{Characters, InputError};
+
+/// `MAXDIM` in `src/include/c.h`.
+const MOST_DIMENSIONS: i64 = 6;
 
 /// The width of an integer type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,14 +67,30 @@ pub enum Function {
     RealToDouble,
     /// Of integers, with a result of this width.
     Arithmetic(Arithmetic, Width),
+    /// `array_length`: how many elements a dimension has, null where the array has no such dimension.
+    ArrayLength,
 }
 
 impl Function {
-    /// The result's payload.
+    /// How many arguments it has.
+    pub fn arguments(self) -> usize {
+        if matches!(self, Self::Arithmetic(..) | Self::ArrayLength) { 2 } else { 1 }
+    }
+
+    /// The result's payload, or null.
     ///
     /// # Errors
     /// When the server would raise one.
-    pub(super) fn call(self, arguments: &[Cow<'_, [u8]>]) -> Result<Vec<u8>, InputError> {
+    pub(super) fn value(self, arguments: &[Cow<'_, [u8]>]) -> Result<Option<Vec<u8>>, InputError> {
+        match (self, arguments) {
+            (Self::ArrayLength, [array, dimension]) => {
+                Ok(length(array, integer(dimension)).map(|length| length.to_vec()))
+            }
+            _ => self.call(arguments).map(Some),
+        }
+    }
+
+    fn call(self, arguments: &[Cow<'_, [u8]>]) -> Result<Vec<u8>, InputError> {
         let first = arguments.first().map_or(&[][..], |value| value);
         let second = arguments.get(1).map_or(&[][..], |value| value);
         Ok(match self {
@@ -93,6 +112,8 @@ impl Function {
                 let real = first.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
                 f64::from(real).to_le_bytes().to_vec()
             }
+            // Of what is no array and number.
+            Self::ArrayLength => Vec::new(),
             Self::Arithmetic(operation, width) => {
                 stored(operation.of(integer(first), integer(second), width)?, width)?
             }
@@ -122,6 +143,16 @@ fn out_of_range(width: Width) -> InputError {
         Width::Four => "integer out of range",
         Width::Eight => "bigint out of range",
     })
+}
+
+/// The length of a dimension, which lies behind number of dimensions, offset and type of elements.
+fn length(array: &[u8], dimension: i64) -> Option<&[u8]> {
+    let dimensions = i64::from(i32::from_le_bytes(*array.first_chunk()?));
+    if dimension < 1 || dimension > dimensions || dimensions > MOST_DIMENSIONS {
+        return None;
+    }
+    let at = 12 + 4 * usize::try_from(dimension - 1).ok()?;
+    array.get(at..at + 4)
 }
 
 fn count(of: usize) -> Vec<u8> {
@@ -180,6 +211,23 @@ mod tests {
         assert_eq!(of(Function::ByteCount, "é "), n(3));
         assert_eq!(of(Function::Trim { start: true, end: true }, "  a b "), b"a b");
         assert_eq!(of(Function::Trim { start: false, end: true }, "   "), b"");
+    }
+
+    #[test]
+    fn arrays_have_lengths_of_the_dimensions_that_they_have() {
+        let array: Vec<u8> =
+            [2_i32, 0, 23, 2, 3, 1, 1].iter().flat_map(|w| w.to_le_bytes()).collect();
+        let of = |array: &[u8], dimension: i32| {
+            let arguments = [Cow::Borrowed(array), Cow::Owned(dimension.to_le_bytes().to_vec())];
+            Function::ArrayLength.value(&arguments).map_err(|error| error.message)
+        };
+        assert_eq!(of(&array, 1), Ok(Some(2_i32.to_le_bytes().to_vec())));
+        assert_eq!(of(&array, 2), Ok(Some(3_i32.to_le_bytes().to_vec())));
+        assert_eq!((of(&array, 0), of(&array, 3), of(&array, -1)), (Ok(None), Ok(None), Ok(None)));
+        assert_eq!(
+            (of(&[0; 12], 1), of(&[1], 1), of(&array[..14], 1)),
+            (Ok(None), Ok(None), Ok(None))
+        );
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl Expression {
                     let Some(value) = argument.value(inputs)? else { return Ok(None) };
                     values.push(value);
                 }
-                function.call(&values).map(Cow::Owned).map(Some)
+                Ok(function.value(&values)?.map(Cow::Owned))
             }
             _ => {
                 let truth = self.truth(inputs)?;

@@ -24,7 +24,6 @@ mod lexeme;
 mod line_equation;
 mod multirange;
 mod numeric_packing;
-mod range;
 
 pub(crate) mod bits;
 pub(crate) mod bytea;
@@ -40,6 +39,7 @@ pub mod jsonpath;
 pub mod money;
 pub mod network;
 pub mod numeric;
+pub mod range;
 pub mod text;
 pub mod tree;
 pub mod tsquery;

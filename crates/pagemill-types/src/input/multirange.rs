@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use super::InputError;
 use super::datum::{align, is_space, malformed};
 use super::range::{Bounds, EMPTY_WORD, read_bounds, starts_with_empty};
-use super::tree::{MultirangeInput, ValueReader};
+use super::tree::{MultirangeInput, RangeInput, ValueReader};
 use crate::order::ValueOrder;
 
 /// Every fourth item is an offset from the first range's bounds, the others are lengths.
@@ -34,8 +34,43 @@ pub(super) fn read_multirange(
     while let Some(range) = scanner.next()? {
         ranges.extend(read_bounds(reader, &multirange.range, range)?);
     }
-    let ranges = merged(ranges, multirange)?;
+    let ranges = multirange.range.merged(ranges)?;
     reader.with_buffer(|_, data| write(multirange, &ranges, data, out))
+}
+
+impl MultirangeInput {
+    /// The payload of ranges as [`RangeInput::merged`] gives them.
+    ///
+    /// # Errors
+    /// When it is longer than a value can be.
+    pub fn payload(&self, ranges: &[Bounds]) -> Result<Vec<u8>, InputError> {
+        let mut out = Vec::new();
+        write(self, ranges, &mut Vec::new(), &mut out)?;
+        Ok(out)
+    }
+}
+
+impl RangeInput {
+    /// The ranges in order, those that overlap or touch made one.
+    ///
+    /// # Errors
+    /// Those of [`Bounds::made`].
+    pub fn merged(&self, mut ranges: Vec<Bounds>) -> Result<Vec<Bounds>, InputError> {
+        let order = &self.order;
+        ranges.sort_by(|a, b| compare(a, b, order));
+        let mut merged: Vec<Bounds> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if joins(last, &range, order) => {
+                    if let Some(union) = union(last, &range, order).made(self)? {
+                        *last = union;
+                    }
+                }
+                _ => merged.push(range),
+            }
+        }
+        Ok(merged)
+    }
 }
 
 /// Finds the texts of the ranges.
@@ -121,28 +156,6 @@ impl<'a> Scanner<'a> {
             }
         }
     }
-}
-
-/// The ranges in order, those that overlap or touch made one.
-fn merged(
-    mut ranges: Vec<Bounds>,
-    multirange: &MultirangeInput,
-) -> Result<Vec<Bounds>, InputError> {
-    let order = &multirange.range.order;
-    ranges.sort_by(|a, b| compare(a, b, order));
-    let mut merged: Vec<Bounds> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if joins(last, &range, order) => {
-                let union = union(last, &range, order).made(&multirange.range)?;
-                if let Some(union) = union {
-                    *last = union;
-                }
-            }
-            _ => merged.push(range),
-        }
-    }
-    Ok(merged)
 }
 
 fn compare(a: &Bounds, b: &Bounds, order: &ValueOrder) -> Ordering {

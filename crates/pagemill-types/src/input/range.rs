@@ -31,16 +31,18 @@ const END_OF_DATES: i32 = 2_145_031_949;
 
 /// One end of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bound {
+pub struct Bound {
     /// The payload; `None` where there is no bound on this side.
-    pub(super) value: Option<Vec<u8>>,
-    pub(super) inclusive: bool,
-    pub(super) is_lower: bool,
+    pub value: Option<Vec<u8>>,
+    /// True for a bound that belongs to the range; of no account where there is no value.
+    pub inclusive: bool,
+    /// True for where a range begins.
+    pub is_lower: bool,
 }
 
 impl Bound {
     /// Compares two bounds as positions on the line of values.
-    pub(super) fn compare(&self, other: &Self, order: &ValueOrder) -> Ordering {
+    pub fn compare(&self, other: &Self, order: &ValueOrder) -> Ordering {
         let (Some(a), Some(b)) = (&self.value, &other.value) else {
             let place = |bound: &Self| match (&bound.value, bound.is_lower) {
                 (Some(_), _) => 0,
@@ -61,7 +63,7 @@ impl Bound {
 
     /// True when this upper bound ends just where that lower one begins: the value is in exactly
     /// one of them.
-    pub(super) fn meets(&self, lower: &Self, order: &ValueOrder) -> bool {
+    pub fn meets(&self, lower: &Self, order: &ValueOrder) -> bool {
         let (Some(a), Some(b)) = (&self.value, &lower.value) else { return false };
         order.compare(a, b) == Ordering::Equal && self.inclusive != lower.inclusive
     }
@@ -69,9 +71,11 @@ impl Bound {
 
 /// A range's ends; a range that is empty has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bounds {
-    pub(super) lower: Bound,
-    pub(super) upper: Bound,
+pub struct Bounds {
+    /// Where it begins.
+    pub lower: Bound,
+    /// Where it ends.
+    pub upper: Bound,
 }
 
 impl Bounds {
@@ -90,8 +94,11 @@ impl Bounds {
         }
     }
 
-    /// The range in its type's canonical form.
-    pub(super) fn made(self, range: &RangeInput) -> Result<Option<Self>, InputError> {
+    /// The range in its type's canonical form; `None` when it is empty.
+    ///
+    /// # Errors
+    /// When it ends before it begins, or its canonical form is out of the type's range.
+    pub fn made(self, range: &RangeInput) -> Result<Option<Self>, InputError> {
         let Some(mut bounds) = self.checked(&range.order)? else { return Ok(None) };
         if range.canonical == Canonical::None {
             return Ok(Some(bounds));
@@ -129,6 +136,25 @@ impl Bounds {
             push_datum(range.subtype.layout, range.subtype.packable, value, data)?;
         }
         Ok(())
+    }
+}
+
+impl RangeInput {
+    /// The payload of a range in its canonical form; `None` is the empty one.
+    ///
+    /// # Errors
+    /// When it is longer than a value can be.
+    pub fn payload(&self, bounds: Option<&Bounds>) -> Result<Vec<u8>, InputError> {
+        let mut out = self.oid.0.to_le_bytes().to_vec();
+        let Some(bounds) = bounds else {
+            out.push(EMPTY);
+            return Ok(out);
+        };
+        let mut data = Vec::new();
+        bounds.push_values(self, &mut data)?;
+        out.append(&mut data);
+        out.push(bounds.flags());
+        Ok(out)
     }
 }
 

@@ -202,7 +202,7 @@ impl Parser<'_> {
         if place >= MAX_PLACE {
             return Err(self.words.about("value is too big in tsquery"));
         }
-        let checksum = legacy_checksum(&self.word);
+        let checksum = operand_checksum(&self.word);
         self.nodes.push(Node::Operand { weights, prefix, checksum, len, place });
         self.texts.extend_from_slice(&self.word);
         self.texts.push(0);
@@ -300,8 +300,8 @@ fn number(digits: &[u8]) -> u64 {
     })
 }
 
-/// The checksum of an operand: the table of the reflected CRC-32 used as if it were not.
-fn legacy_checksum(bytes: &[u8]) -> u32 {
+/// The checksum that is kept with an operand: the table of the reflected CRC-32 used as if it were not.
+pub fn operand_checksum(bytes: &[u8]) -> u32 {
     let step = |crc: u32, byte: &u8| TABLE[((crc >> 24) as u8 ^ byte) as usize] ^ (crc << 8);
     !bytes.iter().fold(u32::MAX, step)
 }

@@ -17,6 +17,7 @@ use super::collected::{Collected, Collection, Concatenation, list_fields};
 use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
 use super::floating::{FloatMoments, FloatSum};
+use super::intervals::{IntervalSums, OfIntervals};
 use super::pairs::{self, OfPairs, Pairs};
 use super::sums::Wanted;
 use super::whole::{AtOnce, Whole};
@@ -28,6 +29,7 @@ pub(super) enum Kind {
     Exact(Wanted),
     /// Of floats.
     Float(Wanted),
+    Intervals(OfIntervals),
     /// Of pairs of floats.
     Pairs(OfPairs),
     Extreme(Extreme),
@@ -51,6 +53,7 @@ impl Kind {
             }
             (Self::Float(Wanted::Sum), _) => Box::new(FloatSum::<Float64Type>::new()),
             (Self::Float(wanted), _) => Box::new(FloatMoments::new(*wanted)),
+            (Self::Intervals(wanted), _) => Box::new(IntervalSums::new(*wanted)),
             (Self::Pairs(wanted), _) => Box::new(Pairs::new(*wanted)),
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
             (Self::Concatenation, _) => Box::new(Concatenation::default()),
@@ -61,7 +64,7 @@ impl Kind {
     fn state(&self, carriers: &[DataType]) -> Vec<(String, DataType)> {
         let named = |name: &str, carrier: &DataType| (name.to_owned(), carrier.clone());
         match self {
-            Self::Exact(_) => vec![named("sums", &DataType::Binary)],
+            Self::Exact(_) | Self::Intervals(_) => vec![named("sums", &DataType::Binary)],
             Self::Float(Wanted::Sum) => vec![named("sum", &carriers[0])],
             Self::Float(_) => {
                 ["count", "sum", "squares"].map(|name| named(name, &DataType::Float64)).to_vec()
@@ -77,7 +80,7 @@ impl Kind {
 
     /// True where the order of the rows does not show in the result.
     pub(super) fn is_any_order(&self) -> bool {
-        matches!(self, Self::Exact(_) | Self::Extreme(_))
+        matches!(self, Self::Exact(_) | Self::Intervals(_) | Self::Extreme(_))
     }
 }
 

@@ -10,6 +10,7 @@ mod exact;
 mod extreme;
 mod floating;
 mod function;
+mod intervals;
 mod pairs;
 mod single;
 mod sums;
@@ -45,6 +46,7 @@ use crate::types::PgType;
 use collected::Collection;
 use extreme::Extreme;
 use function::{Kind, PgAggregate};
+use intervals::OfIntervals;
 use pairs::OfPairs;
 use sums::{Spread, Wanted};
 use whole::{Making, Whole};
@@ -103,6 +105,7 @@ pub(crate) fn aggregate(
         ("sum", "money") if catalog.database().cluster().version().major() < 18 => {
             Ok(Some(call.same_carrier(sum_udaf())))
         }
+        ("sum" | "avg", "interval") => call.of_intervals().map(Some),
         (name, "float8,float8") if let Some(wanted) = OfPairs::named(name) => {
             call.of_pairs(wanted).map(Some)
         }
@@ -115,11 +118,15 @@ pub(crate) fn aggregate(
         ("string_agg", "text,text") => call.concatenation().map(Some),
         ("array_agg", "anynonarray") => call.whole(Making::Array).map(Some),
         ("array_agg", "anyarray") => call.whole(Making::ArrayOfArrays).map(Some),
-        ("json_agg" | "jsonb_agg", "anyelement") => {
+        ("json_agg" | "jsonb_agg" | "json_agg_strict" | "jsonb_agg_strict", "anyelement") => {
             call.whole(Making::Json(JsonShape::Array)).map(Some)
         }
-        ("json_object_agg" | "jsonb_object_agg", "any,any") => {
+        (name, "any,any") if OF_MEMBERS.contains(&name) => {
             call.whole(Making::Json(JsonShape::Object)).map(Some)
+        }
+        ("range_agg", "anyrange" | "anymultirange") => call.of_ranges(Making::Union).map(Some),
+        ("range_intersect_agg", "anyrange" | "anymultirange") => {
+            call.of_ranges(Making::Intersection).map(Some)
         }
         ("percentile_cont", "float8,float8") => call.at_share(Making::Between).map(Some),
         ("percentile_disc", "float8,anyelement") => call.at_share(Making::At).map(Some),
@@ -136,14 +143,27 @@ pub(crate) fn aggregate(
     }
 }
 
+/// Aggregates that make an object of names and values.
+const OF_MEMBERS: [&str; 8] = [
+    "json_object_agg",
+    "json_object_agg_strict",
+    "json_object_agg_unique",
+    "json_object_agg_unique_strict",
+    "jsonb_object_agg",
+    "jsonb_object_agg_strict",
+    "jsonb_object_agg_unique",
+    "jsonb_object_agg_unique_strict",
+];
+
 /// The types that have min and max.
-const EXTREMES: [&str; 18] = [
+const EXTREMES: [&str; 21] = [
     "anyenum",
     "bpchar",
     "bytea",
     "date",
     "float4",
     "float8",
+    "inet",
     "int2",
     "int4",
     "int8",
@@ -151,7 +171,9 @@ const EXTREMES: [&str; 18] = [
     "money",
     "numeric",
     "oid",
+    "pg_lsn",
     "text",
+    "tid",
     "time",
     "timestamp",
     "timestamptz",
@@ -257,6 +279,17 @@ impl Call<'_> {
         self.ours(Kind::Float(wanted), vec![argument.expr], carrier)
     }
 
+    /// By names of their own, as sums of intervals can have no room where those of numbers always have.
+    fn of_intervals(mut self) -> Result<Typed> {
+        let argument = self.argument().clone();
+        let wanted = OfIntervals {
+            is_average: self.name == "avg",
+            has_infinity: self.catalog.database().cluster().version().major() >= 17,
+        };
+        self.name = if wanted.is_average { "interval_avg" } else { "interval_sum" };
+        self.ours(Kind::Intervals(wanted), vec![argument.expr], DataType::Binary)
+    }
+
     fn of_pairs(self, wanted: OfPairs) -> Result<Typed> {
         let values = self.call.arguments.iter().map(|typed| typed.expr.clone()).collect();
         let carrier = match wanted {
@@ -295,6 +328,13 @@ impl Call<'_> {
             carrier: carrier.clone(),
         };
         self.ours(Kind::Whole(Arc::new(Whole { making, call })), exprs, carrier)
+    }
+
+    /// Neither repetitions nor the order of ranges show in what they are together.
+    fn of_ranges(mut self, making: Making) -> Result<Typed> {
+        self.call.distinct = false;
+        self.call.order_by.clear();
+        self.whole(making)
     }
 
     /// Of values in order the one at a share of them.

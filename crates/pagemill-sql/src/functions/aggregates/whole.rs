@@ -1,4 +1,4 @@
-//! Aggregates that need all values at once: arrays, JSON documents, percentiles, the most frequent value.
+//! Aggregates that need all values at once: arrays, JSON documents, percentiles, the most frequent value, sets of ranges.
 //!
 //! Source: `array_agg_finalfn` and `accumArrayResultArr` in `src/backend/utils/adt/arrayfuncs.c`, `json_agg_transfn` in `json.c`,
 //! `percentile_disc_final` and its kin in `orderedsetaggs.c`, PostgreSQL 14 to 18.
@@ -22,6 +22,7 @@ use crate::functions::KernelCall;
 use crate::functions::arrays::array_at;
 use crate::functions::arrays::value::{ArrayParts, Bound, ElementType, unexpected};
 use crate::functions::logic::{JsonShape, collected_json};
+use crate::functions::ranges::collected as collected_ranges;
 
 /// What is made of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +37,10 @@ pub(super) enum Making {
     At(u64),
     /// The most frequent, of the keys behind the values.
     Mode,
+    /// All ranges together.
+    Union,
+    /// What all ranges have in common.
+    Intersection,
 }
 
 /// An aggregate of all values.
@@ -93,6 +98,13 @@ impl Whole {
             Making::Json(shape) => {
                 let made = collected_json(&self.call, columns, shape)?;
                 ScalarValue::try_from_array(&made, 0).map_err(unexpected)
+            }
+            Making::Union | Making::Intersection => {
+                let is_common = self.making == Making::Intersection;
+                match collected_ranges(&self.call, values, is_common)? {
+                    Some(bytes) => payload(bytes),
+                    None => null(),
+                }
             }
             Making::Between(_) | Making::At(_) | Making::Mode => {
                 let present = |array: &ArrayRef| {

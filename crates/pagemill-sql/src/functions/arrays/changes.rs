@@ -30,7 +30,7 @@ pub(super) fn find(key: &str) -> Option<Kernel> {
 }
 
 /// A column of arrays, a row at a time.
-fn arrays(
+pub(super) fn arrays(
     call: &KernelCall,
     rows: usize,
     mut of: impl FnMut(&ElementType<'_>, usize) -> Outcome<Option<ArrayParts>>,

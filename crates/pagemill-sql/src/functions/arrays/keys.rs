@@ -76,7 +76,10 @@ fn float(bits: u64) -> [u8; 8] {
 }
 
 /// Appends bytes that sort as the values do, none a part of another's beginning.
-fn push(column: &ArrayRef, row: usize, key: &mut Vec<u8>) -> Outcome<()> {
+///
+/// # Errors
+/// When no key is carried so.
+pub(crate) fn push(column: &ArrayRef, row: usize, key: &mut Vec<u8>) -> Outcome<()> {
     match column.data_type() {
         DataType::Boolean => key.push(u8::from(column.as_boolean().value(row))),
         DataType::Int16 => key.extend(signed(column.as_primitive::<Int16Type>().value(row).into())),

@@ -8,6 +8,7 @@
 mod changes;
 mod compare;
 pub(crate) mod each;
+mod filled;
 pub(crate) mod keys;
 pub(crate) mod made;
 pub(crate) mod subscripts;
@@ -22,8 +23,10 @@ use super::{Implementation, Kernel, KernelCall};
 use value::{ArrayParts, ElementType};
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
-    let kernel: Option<Kernel> =
-        changes::find(key).or_else(|| compare::find(key)).or_else(|| texts::find(key));
+    let kernel: Option<Kernel> = changes::find(key)
+        .or_else(|| compare::find(key))
+        .or_else(|| filled::find(key))
+        .or_else(|| texts::find(key));
     kernel.map(Implementation::Kernel)
 }
 

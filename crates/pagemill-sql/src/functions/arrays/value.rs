@@ -158,16 +158,21 @@ impl<'c> ElementType<'c> {
         }
     }
 
+    /// A payload as long as those of the type are.
+    pub(crate) fn padded(&self, mut payload: Vec<u8>) -> Vec<u8> {
+        if let Ok(length) = usize::try_from(self.layout.len) {
+            payload.resize(length, 0);
+        }
+        payload
+    }
+
     /// A value as an element.
     pub(crate) fn element(&self, column: &ArrayRef, row: usize) -> Outcome<Option<Vec<u8>>> {
         if column.is_null(row) {
             return Ok(None);
         }
-        let mut payload = payload_of(self.catalog, self.ty, column, row)?;
-        if let Ok(length) = usize::try_from(self.layout.len) {
-            payload.resize(length, 0);
-        }
-        Ok(Some(payload))
+        let payload = payload_of(self.catalog, self.ty, column, row)?;
+        Ok(Some(self.padded(payload)))
     }
 
     /// A column of such values.

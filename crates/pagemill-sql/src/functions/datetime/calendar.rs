@@ -166,6 +166,6 @@ pub(super) fn timestamp_out_of_range() -> StatementError {
 }
 
 #[cold]
-pub(super) fn interval_out_of_range() -> StatementError {
+pub(crate) fn interval_out_of_range() -> StatementError {
     overflow("interval out of range")
 }

@@ -15,18 +15,18 @@ use crate::error::StatementError;
 
 /// An interval; from 17 on three maxima or minima are an infinity, which is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interval {
-    pub(super) micros: i64,
-    pub(super) days: i32,
-    pub(super) months: i32,
+pub(crate) struct Interval {
+    pub(crate) micros: i64,
+    pub(crate) days: i32,
+    pub(crate) months: i32,
 }
 
 impl Interval {
-    pub(super) fn new(months: i32, days: i32, micros: i64) -> Self {
+    pub(crate) fn new(months: i32, days: i32, micros: i64) -> Self {
         Self { micros, days, months }
     }
 
-    pub(super) fn of_payload(payload: &[u8]) -> Self {
+    pub(crate) fn of_payload(payload: &[u8]) -> Self {
         let number = |at: usize| {
             let bytes = payload.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>());
             i32::from_le_bytes(bytes.copied().unwrap_or_default())
@@ -35,7 +35,15 @@ impl Interval {
         Self { micros: i64::from_le_bytes(micros), days: number(8), months: number(12) }
     }
 
-    pub(super) fn is_infinite(&self) -> bool {
+    pub(crate) fn payload(&self) -> [u8; 16] {
+        let mut payload = [0; 16];
+        payload[..8].copy_from_slice(&self.micros.to_le_bytes());
+        payload[8..12].copy_from_slice(&self.days.to_le_bytes());
+        payload[12..].copy_from_slice(&self.months.to_le_bytes());
+        payload
+    }
+
+    pub(crate) fn is_infinite(&self) -> bool {
         let all = (self.micros, self.days, self.months);
         all == (i64::MAX, i32::MAX, i32::MAX) || all == (i64::MIN, i32::MIN, i32::MIN)
     }
@@ -73,11 +81,7 @@ impl Made for Interval {
             if value.is_infinite() {
                 return Err(interval_out_of_range());
             }
-            let mut payload = [0; 16];
-            payload[..8].copy_from_slice(&value.micros.to_le_bytes());
-            payload[8..12].copy_from_slice(&value.days.to_le_bytes());
-            payload[12..].copy_from_slice(&value.months.to_le_bytes());
-            payloads.append_value(payload);
+            payloads.append_value(value.payload());
         }
         Ok(Arc::new(payloads.finish()))
     }
@@ -135,7 +139,7 @@ fn minus(x: Interval, y: Interval) -> Outcome<Interval> {
     }
 }
 
-fn divided(interval: Interval, by: f64) -> Outcome<Interval> {
+pub(crate) fn divided(interval: Interval, by: f64) -> Outcome<Interval> {
     match by == 0.0 {
         true => Err(division_by_zero()),
         false => scaled(interval, |number| number / by),

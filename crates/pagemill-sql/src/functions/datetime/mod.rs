@@ -5,15 +5,19 @@
 //! Source: `src/backend/utils/adt/date.c`, `timestamp.c`, `datetime.c`, PostgreSQL 14 to 18.
 
 mod arithmetic;
+mod by_template;
 pub(super) mod calendar;
 mod casts;
 mod extract;
-mod interval;
+pub(super) mod interval;
+mod interval_pictures;
 mod make;
+mod named_zones;
 mod overlaps;
 pub(super) mod pictures;
 pub(crate) mod series;
 pub(super) mod session_zone;
+pub(super) mod templates;
 mod truncate;
 mod units;
 mod zones;
@@ -32,7 +36,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
     if plain(key).is_some() {
         return Some(Implementation::Kernel(kernel));
     }
-    zones::find(key)
+    zones::find(key).or_else(|| by_template::find(key))
 }
 
 /// Functions that depend on their arguments alone.
@@ -45,6 +49,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         .or_else(|| make::plain(key))
         .or_else(|| overlaps::plain(key))
         .or_else(|| pictures::plain(key))
+        .or_else(|| interval_pictures::plain(key))
 }
 
 fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -1,14 +1,21 @@
 //! `OVERLAPS`: whether two stretches of time have a moment in common.
 //!
-//! Source: `overlaps_timestamp`, `overlaps_time` in `src/backend/utils/adt/timestamp.c` and `date.c`, the functions in SQL in
-//! `src/include/catalog/pg_proc.dat`, PostgreSQL 14 to 18.
+//! Source: `overlaps_timestamp`, `overlaps_time`, `overlaps_timetz`, `timetz_cmp_internal` in
+//! `src/backend/utils/adt/timestamp.c` and `date.c`, the functions in SQL in `src/include/catalog/pg_proc.dat`, PostgreSQL 14
+//! to 18.
 
 use arrow::array::{Array, ArrayRef, Int64Array};
 
+use super::super::keys::payloads;
 use super::super::rows::{Made, Outcome, Plain};
+use super::calendar::SECOND;
 
 pub(super) fn plain(key: &str) -> Option<Plain> {
-    matches!(key, "overlaps_timestamp" | "overlaps_time").then_some(overlaps as Plain)
+    Some(match key {
+        "overlaps_timestamp" | "overlaps_time" => overlaps,
+        "overlaps_timetz" => overlaps_with_zones,
+        _ => return None,
+    })
 }
 
 fn overlaps(arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
@@ -16,10 +23,27 @@ fn overlaps(arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
         arguments[at].as_any().downcast_ref().expect("a time is a number") // infallible: types were settled
     };
     let columns = [column(0), column(1), column(2), column(3)];
-    let value = |at: usize, row: usize| {
-        let column = columns[at];
-        (!column.is_null(row)).then(|| column.value(row))
-    };
+    each_row(arguments, |at, row| columns[at].value(row))
+}
+
+/// Times with zones are in the order of what they are in Greenwich, and if that is the same of their zones.
+fn overlaps_with_zones(arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let columns = [0, 1, 2, 3].map(|at| payloads(&arguments[at]));
+    each_row(arguments, |at, row| {
+        let payload = columns[at].value(row);
+        let zone = payload.get(8..).and_then(|zone| zone.first_chunk::<4>());
+        let time = payload.first_chunk::<8>().copied().unwrap_or_default(); // default: a payload has 12 bytes
+        let zone = i32::from_le_bytes(zone.copied().unwrap_or_default()); // default: so too
+        let utc = i128::from(i64::from_le_bytes(time)) + i128::from(zone) * i128::from(SECOND);
+        (utc, zone)
+    })
+}
+
+fn each_row<T: Ord + Copy>(
+    arguments: &[ArrayRef],
+    value: impl Fn(usize, usize) -> T,
+) -> Outcome<ArrayRef> {
+    let value = |at: usize, row: usize| (!arguments[at].is_null(row)).then(|| value(at, row));
     let one = |row: usize| {
         let (first, second) =
             (stretch(value(0, row), value(1, row)), stretch(value(2, row), value(3, row)));
@@ -29,7 +53,7 @@ fn overlaps(arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 }
 
 /// Start and perhaps end, the earlier one first; one alone is the start.
-fn stretch(start: Option<i64>, end: Option<i64>) -> Option<(i64, Option<i64>)> {
+fn stretch<T: Ord + Copy>(start: Option<T>, end: Option<T>) -> Option<(T, Option<T>)> {
     match (start, end) {
         (None, None) => None,
         (Some(start), Some(end)) => Some((start.min(end), Some(start.max(end)))),
@@ -37,7 +61,7 @@ fn stretch(start: Option<i64>, end: Option<i64>) -> Option<(i64, Option<i64>)> {
     }
 }
 
-fn have_in_common(first: (i64, Option<i64>), second: (i64, Option<i64>)) -> Option<bool> {
+fn have_in_common<T: Ord + Copy>(first: (T, Option<T>), second: (T, Option<T>)) -> Option<bool> {
     let (earlier, later) = if first.0 <= second.0 { (first, second) } else { (second, first) };
     if first.0 == second.0 {
         return first.1.zip(second.1).map(|_| true);

@@ -1,14 +1,11 @@
 //! `to_char` of timestamps: a picture of fields, marks and quoted texts.
 //!
-//! Names of months and days are English; `TM` asks for those of a locale and is refused, as are years before 1 in the
-//! shorter forms and intervals.
+//! Names of months and days are English; `TM` before one asks for those of a locale and is refused.
 //!
 //! Source: `DCH_keywords`, `parse_format`, `DCH_to_char` in `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
 
 use super::super::rows::{Outcome, Plain, two};
-use super::calendar::{
-    Civil, EPOCH_JULIAN_DAY, HOUR, MINUTE, Parts, SECOND, first_monday, is_infinite,
-};
+use super::calendar::{EPOCH_JULIAN_DAY, HOUR, MINUTE, Parts, SECOND, first_monday, is_infinite};
 use crate::error::StatementError;
 
 pub(super) fn plain(key: &str) -> Option<Plain> {
@@ -29,7 +26,7 @@ const FIELDS: [&str; 53] = [
 
 /// How letters of a field were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Case {
+pub(super) enum Case {
     Capitals,
     Initial,
     Small,
@@ -79,23 +76,32 @@ pub(super) fn to_char(
         return Ok(None);
     }
     let moment = Moment { parts: Parts::of(timestamp), zone };
+    pictured(picture, |name, case, is_short| moment.write(name, case, is_short)).map(Some)
+}
+
+/// A picture, of whose fields `field_text` gives the texts, and whether they are numbers.
+pub(super) fn pictured(
+    picture: &str,
+    field_text: impl Fn(&str, Case, bool) -> Outcome<(String, bool)>,
+) -> Outcome<String> {
     let (mut out, mut rest) = (String::new(), picture);
     while !rest.is_empty() {
-        let mut is_short = false;
-        if let Some(behind) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
-            (is_short, rest) = (true, behind);
-        } else if rest.starts_with("TM") || rest.starts_with("tm") {
-            return Err(StatementError::unsupported("to_char with names of a locale (TM)"));
-        }
+        let behind_prefix =
+            |prefixes: [&str; 2]| prefixes.into_iter().find_map(|prefix| rest.strip_prefix(prefix));
+        let (filled, translated) = (behind_prefix(["FM", "fm"]), behind_prefix(["TM", "tm"]));
+        rest = filled.or(translated).unwrap_or(rest); // default: there is no prefix
         if let Some((name, case, length)) = field(rest) {
+            if translated.is_some() && matches!(name, "MONTH" | "MON" | "DAY" | "DY") {
+                return Err(StatementError::unsupported("to_char with names of a locale (TM)"));
+            }
             rest = &rest[length..];
-            let written = moment.write(name, case, is_short)?;
+            let written = field_text(name, case, filled.is_some())?;
             rest = ordinal(rest, &mut out, written);
             continue;
         }
         rest = literal(rest, &mut out);
     }
-    Ok(Some(out))
+    Ok(out)
 }
 
 /// Appends a field, and what `TH` or `th` behind it makes of a number. `SP` says nothing.
@@ -160,10 +166,10 @@ pub(crate) const MONTHS: [&str; 12] = [
 ];
 pub(crate) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const ROMAN: [&str; 12] =
+pub(super) const ROMAN: [&str; 12] =
     ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
-fn cased(text: &str, case: Case) -> String {
+pub(super) fn cased(text: &str, case: Case) -> String {
     match case {
         Case::Capitals => text.to_ascii_uppercase(),
         Case::Initial => text.to_owned(),
@@ -177,10 +183,11 @@ impl Moment<'_> {
         if let Some(text) = self.word(name, case, is_short)? {
             return Ok((text, false));
         }
-        let (number, width) = match self.clock(name) {
-            Some(found) => found,
-            None => self.calendar(name)?,
-        };
+        if name == "Y,YYY" {
+            let year = year_of_era(self.parts.date.year);
+            return Ok((format!("{},{:03}", year / 1000, year % 1000), true));
+        }
+        let (number, width) = self.clock(name).unwrap_or_else(|| self.calendar(name));
         let is_fraction = name.starts_with("FF") || matches!(name, "MS" | "US");
         let width = if is_short && !is_fraction { 0 } else { width };
         Ok((format!("{number:0width$}"), true))
@@ -223,10 +230,6 @@ impl Moment<'_> {
                 format!("{sign}{hours:0width$}{behind}")
             }
             "FX" => String::new(),
-            "Y,YYY" => {
-                let year = self.year_of_era(date.year)?;
-                format!("{},{:03}", year / 1000, year % 1000)
-            }
             _ => return Ok(None),
         }))
     }
@@ -251,10 +254,11 @@ impl Moment<'_> {
         })
     }
 
-    fn calendar(&self, name: &str) -> Outcome<(i64, usize)> {
+    fn calendar(&self, name: &str) -> (i64, usize) {
         let date = self.parts.date;
         let (iso_year, iso_week) = date.iso_week();
-        Ok(match name {
+        let (year, iso_year_of_era) = (year_of_era(date.year), year_of_era(iso_year));
+        match name {
             "MM" => (date.month, 2),
             "DD" => (date.day, 2),
             "DDD" => (date.day_of_year(), 3),
@@ -266,27 +270,22 @@ impl Moment<'_> {
             "W" => ((date.day - 1) / 7 + 1, 0),
             "Q" => ((date.month - 1) / 3 + 1, 0),
             "J" => (date.days() + EPOCH_JULIAN_DAY, 0),
-            "CC" => ((self.year_of_era(date.year)? - 1) / 100 + 1, 2),
-            "YYYY" => (years(date), 4),
-            "IYYY" => (self.year_of_era(iso_year)?, 4),
-            "YYY" => (self.year_of_era(date.year)? % 1000, 3),
-            "IYY" => (self.year_of_era(iso_year)? % 1000, 3),
-            "YY" => (self.year_of_era(date.year)? % 100, 2),
-            "IY" => (self.year_of_era(iso_year)? % 100, 2),
-            "Y" => (self.year_of_era(date.year)? % 10, 0),
-            _ => (self.year_of_era(iso_year)? % 10, 0),
-        })
-    }
-
-    fn year_of_era(&self, year: i64) -> Outcome<i64> {
-        match year > 0 && self.parts.date.year > 0 {
-            true => Ok(year),
-            false => Err(StatementError::unsupported("to_char of a year before 1 in this form")),
+            "CC" if date.year > 0 => ((date.year - 1) / 100 + 1, 2),
+            // The sign has a place of its own.
+            "CC" => (date.year / 100 - 1, 3),
+            "YYYY" => (year, 4),
+            "IYYY" => (iso_year_of_era, 4),
+            "YYY" => (year % 1000, 3),
+            "IYY" => (iso_year_of_era % 1000, 3),
+            "YY" => (year % 100, 2),
+            "IY" => (iso_year_of_era % 100, 2),
+            "Y" => (year % 10, 0),
+            _ => (iso_year_of_era % 10, 0),
         }
     }
 }
 
 /// Years before 1 are counted as years BC.
-fn years(date: Civil) -> i64 {
-    if date.year > 0 { date.year } else { 1 - date.year }
+fn year_of_era(year: i64) -> i64 {
+    if year > 0 { year } else { 1 - year }
 }

@@ -1,21 +1,18 @@
-//! `AT TIME ZONE`, and `date_trunc` in a zone: zones by the names of the zone database that have a slash, UTC and GMT, and
-//! offsets as intervals.
+//! `AT TIME ZONE`, and `date_trunc` and `make_timestamptz` in a zone: zones by name, and offsets as intervals.
 //!
-//! Other names may be abbreviations, which a server's configuration can change; they are refused.
-//!
-//! Source: `timestamp_zone`, `timestamptz_zone`, `timestamp_izone`, `timestamptz_izone`, `timestamptz_trunc_internal` in
-//! `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
-
-use std::sync::Arc;
+//! Source: `timestamp_zone`, `timestamptz_zone`, `timestamp_izone`, `timestamptz_izone`, `timestamptz_trunc_internal`,
+//! `make_timestamptz_at_timezone` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
 
 use arrow::array::ArrayRef;
-use pagemill_types::input::datetime::ZoneLookup;
+use pagemill_types::input::datetime::DateTimeContext;
+use pagemill_types::interval::{write_interval, write_interval_before_17};
 use pagemill_types::time_zone::Zone;
 
 use super::super::rows::{Outcome, three, two};
 use super::super::{Implementation, KernelCall};
-use super::calendar::{DAY, Parts, SECOND, is_infinite, is_valid, timestamp_out_of_range};
+use super::calendar::{Parts, SECOND, is_infinite, is_valid, timestamp_out_of_range};
 use super::interval::Interval;
+use super::named_zones::{Named, numeric_offset};
 use super::session_zone::{to_local, to_utc};
 use super::truncate::{infinite, parts};
 use super::units::{Unit, of_truncation};
@@ -23,85 +20,102 @@ use crate::error::{SqlState, StatementError};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
-        "timestamp_zone" => |call, a| by_name(call, a, to_utc),
-        "timestamptz_zone" => |call, a| by_name(call, a, to_local),
-        "timestamp_izone" => |_, a| by_offset(a, -1),
-        "timestamptz_izone" => |_, a| by_offset(a, 1),
+        "timestamp_zone" => |call, a| by_name(call, a, Named::to_utc),
+        "timestamptz_zone" => |call, a| by_name(call, a, Named::to_local),
+        "timestamp_izone" => |call, a| by_offset(call, a, -1),
+        "timestamptz_izone" => |call, a| by_offset(call, a, 1),
         "timestamptz_trunc_zone" => truncated,
         "make_timestamptz_at_timezone" => made,
         _ => return None,
     }))
 }
 
+/// What the session says about texts of dates and times.
+pub(super) fn session(call: &KernelCall) -> Outcome<&DateTimeContext> {
+    let inputs = call
+        .catalog
+        .inputs()
+        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+    Ok(&inputs.context().date_time)
+}
+
+/// Whether the server's abbreviations of time zones are the default ones.
+pub(super) fn knows_abbreviations(call: &KernelCall) -> Outcome<bool> {
+    let settings = call.catalog.database().session_settings();
+    let settings = settings.map_err(|error| StatementError::unsupported(error.to_string()))?;
+    Ok(settings.get("timezone_abbreviations").is_none_or(|name| name == b"Default".as_slice()))
+}
+
 /// The zone asked for last, as most often one serves a whole column.
 struct ZoneCache<'c> {
-    zones: &'c Arc<dyn ZoneLookup>,
-    last: Option<(String, Arc<Zone>)>,
+    session: &'c DateTimeContext,
+    knows_abbreviations: bool,
+    last: Option<(String, Named)>,
 }
 
 impl<'c> ZoneCache<'c> {
     fn new(call: &'c KernelCall) -> Outcome<Self> {
-        let inputs = call
-            .catalog
-            .inputs()
-            .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
-        Ok(Self { zones: &inputs.context().date_time.zones, last: None })
+        let knows_abbreviations = knows_abbreviations(call)?;
+        Ok(Self { session: session(call)?, knows_abbreviations, last: None })
     }
 
-    fn zone(&mut self, name: &str) -> Outcome<Arc<Zone>> {
-        if let Some((last, zone)) = &self.last
-            && last == name
-        {
-            return Ok(zone.clone());
-        }
-        let is_utc = ["utc", "gmt"].iter().any(|utc| name.eq_ignore_ascii_case(utc));
-        let zone = match is_utc {
-            true => Some(Arc::new(Zone::gmt())),
-            false if name.contains('/') => self.zones.zone(name),
-            false => {
-                let what = format!("the time zone \"{name}\", which may be an abbreviation,");
-                return Err(StatementError::unsupported(what));
+    fn named(&mut self, name: &str) -> Outcome<&Named> {
+        let known = self.last.take().filter(|(last, _)| last == name);
+        let (_, named) = match known {
+            Some(known) => self.last.insert(known),
+            None => {
+                let named = Named::find(name, self.session, self.knows_abbreviations)?;
+                self.last.insert((name.to_owned(), named))
             }
         };
-        let zone = zone.ok_or_else(|| {
-            let message = format!("time zone \"{name}\" not recognized");
-            StatementError::new(SqlState::INVALID_PARAMETER, message)
-        })?;
-        self.last = Some((name.to_owned(), zone.clone()));
-        Ok(zone)
+        Ok(named)
     }
 }
 
 fn by_name(
     call: &KernelCall,
     arguments: &[ArrayRef],
-    of: fn(&Zone, i64) -> Option<i64>,
+    of: fn(&Named, i64) -> Option<i64>,
 ) -> Outcome<ArrayRef> {
     let mut cache = ZoneCache::new(call)?;
     two(arguments, |name: &str, timestamp: i64| {
         if is_infinite(timestamp) {
             return Ok(timestamp);
         }
-        of(&*cache.zone(name)?, timestamp).ok_or_else(timestamp_out_of_range)
+        of(cache.named(name)?, timestamp).ok_or_else(timestamp_out_of_range)
     })
 }
 
-fn by_offset(arguments: &[ArrayRef], sign: i64) -> Outcome<ArrayRef> {
+fn by_offset(call: &KernelCall, arguments: &[ArrayRef], sign: i64) -> Outcome<ArrayRef> {
+    let has_infinity = call.catalog.database().cluster().version().major() >= 17;
     two(arguments, |zone: Interval, timestamp: i64| {
         if is_infinite(timestamp) {
             return Ok(timestamp);
         }
         if zone.months != 0 || zone.days != 0 {
-            let message = "an interval time zone must not include months or days";
-            return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
+            return Err(no_offset(zone, has_infinity));
         }
         let east = zone.micros / SECOND * SECOND;
-        if east.abs() >= 7 * DAY {
-            return Err(StatementError::unsupported("a time zone of more than a week"));
+        if i32::try_from(east / SECOND).is_err() {
+            return Err(StatementError::unsupported("a time zone of more than 68 years"));
         }
         let made = timestamp.checked_add(sign * east).filter(|made| is_valid(*made));
         made.ok_or_else(timestamp_out_of_range)
     })
+}
+
+#[cold]
+fn no_offset(zone: Interval, has_infinity: bool) -> StatementError {
+    let is_infinite = has_infinity && zone.is_infinite();
+    let write = if has_infinity { write_interval } else { write_interval_before_17 };
+    let mut text = Vec::new();
+    if let Err(error) = write(&zone.payload(), &mut text) {
+        return StatementError::new(SqlState::DATA_CORRUPTED, error.to_string());
+    }
+    let text = String::from_utf8_lossy(&text);
+    let wrong = if is_infinite { "must be finite" } else { "must not include months or days" };
+    let message = format!("interval time zone \"{text}\" {wrong}");
+    StatementError::new(SqlState::INVALID_PARAMETER, message)
 }
 
 /// The moment at which clocks of a zone showed these numbers.
@@ -112,14 +126,23 @@ fn made(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let local = (super::make::plain("make_timestamp").expect("it is known"))(numbers)?; // infallible: it is there
     let mut cache = ZoneCache::new(call)?;
     two(&[names.clone(), local], |name: &str, local: i64| {
-        to_utc(&*cache.zone(name)?, local).ok_or_else(timestamp_out_of_range)
+        let moment = match numeric_offset(name)? {
+            Some(east) => Named::East(east).to_utc(local),
+            None => cache.named(name)?.to_utc(local),
+        };
+        moment.ok_or_else(timestamp_out_of_range)
     })
 }
 
 fn truncated(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let mut cache = ZoneCache::new(call)?;
     three(arguments, |unit: &str, timestamp: i64, name: &str| match of_truncation(unit).unit {
-        Some(_) if !is_infinite(timestamp) => truncate(&*cache.zone(name)?, unit, timestamp),
+        Some(_) if !is_infinite(timestamp) => {
+            let zone = cache.named(name)?.zone();
+            let what = "a time zone so far from Greenwich";
+            let zone = zone.ok_or_else(|| StatementError::unsupported(what))?;
+            truncate(&zone, unit, timestamp)
+        }
         // An error whatever the zone.
         _ => truncate(&Zone::gmt(), unit, timestamp),
     })

@@ -32,7 +32,8 @@ fn number(payload: &[u8], at: i32) -> i32 {
     i32::from_le_bytes(bytes.copied().unwrap_or_default())
 }
 
-fn dimensions(payload: &[u8]) -> i32 {
+/// How many dimensions an array has.
+pub(in super::super) fn dimensions(payload: &[u8]) -> i32 {
     number(payload, 0).clamp(0, MOST_DIMENSIONS)
 }
 

@@ -26,7 +26,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
     })
 }
 
-fn substring(bytes: &[u8], from: i32, count: Option<i32>) -> Outcome<Vec<u8>> {
+pub(super) fn substring(bytes: &[u8], from: i32, count: Option<i32>) -> Outcome<Vec<u8>> {
     let start = (from.max(1) - 1) as usize;
     let end = match count {
         Some(..0) => {

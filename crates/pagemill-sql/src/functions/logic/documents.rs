@@ -154,7 +154,7 @@ pub(super) fn unescaped(quoted: &str) -> Outcome<String> {
             Some('n') => '\n',
             Some('r') => '\r',
             Some('t') => '\t',
-            Some('u') => unicode(&mut rest).ok_or_else(unsupported_escape)?,
+            Some('u') => unicode(&mut rest)?,
             Some(other) => other,
             None => break,
         });
@@ -162,18 +162,18 @@ pub(super) fn unescaped(quoted: &str) -> Outcome<String> {
     Ok(text)
 }
 
-fn unicode(rest: &mut std::str::Chars<'_>) -> Option<char> {
-    let high = unit(rest)?;
+fn unicode(rest: &mut std::str::Chars<'_>) -> Outcome<char> {
+    let high = unit(rest).ok_or_else(half_of_pair)?;
     let code = match high {
-        0 => return None,
+        0 => return Err(unsupported_escape()),
         0xD800..=0xDBFF => {
             let is_pair = rest.next() == Some('\\') && rest.next() == Some('u');
-            let low = unit(rest).filter(|low| is_pair && (0xDC00..=0xDFFF).contains(low))?;
-            0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+            let low = unit(rest).filter(|low| is_pair && (0xDC00..=0xDFFF).contains(low));
+            0x1_0000 + ((high - 0xD800) << 10) + (low.ok_or_else(half_of_pair)? - 0xDC00)
         }
         other => other,
     };
-    char::from_u32(code)
+    char::from_u32(code).ok_or_else(half_of_pair)
 }
 
 fn unit(rest: &mut std::str::Chars<'_>) -> Option<u32> {
@@ -189,13 +189,18 @@ fn unsupported_escape() -> StatementError {
     StatementError::new(SqlState("22P05"), "unsupported Unicode escape sequence")
 }
 
+#[cold]
+fn half_of_pair() -> StatementError {
+    StatementError::new(SqlState::INVALID_TEXT, "invalid input syntax for type json")
+}
+
 /// The server reads all strings of a text, and stops at what no text can hold.
 pub(super) fn require_characters(text: &str) -> Outcome<()> {
     // Backslashes stand in strings only.
     let mut rest = text.chars();
     while rest.any(|character| character == '\\') {
         if rest.next() == Some('u') {
-            unicode(&mut rest).ok_or_else(unsupported_escape)?;
+            unicode(&mut rest)?;
         }
     }
     Ok(())
@@ -229,6 +234,8 @@ mod tests {
     fn halves_of_pairs_and_zeros_are_errors() {
         assert!(require_characters(r#"["\\u0000", "\ud83d\ude00"]"#).is_ok());
         assert!(require_characters(r#"["\u0000"]"#).is_err());
-        assert!(require_characters(r#"["\ud83d"]"#).is_err());
+        for half in [r#"["\ud83d"]"#, r#"["\ud83d\ud83d"]"#, r#"["\udc00"]"#] {
+            assert_eq!(require_characters(half).unwrap_err().state, SqlState::INVALID_TEXT);
+        }
     }
 }

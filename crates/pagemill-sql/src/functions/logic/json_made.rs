@@ -3,6 +3,7 @@
 //! Source: `datum_to_json` and `json_build_object_worker` in `src/backend/utils/adt/json.c`, `to_jsonb` in `jsonb.c`,
 //! PostgreSQL 14 to 18.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef};
@@ -30,6 +31,11 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         _ => return None,
     }))
 }
+
+/// `ERRCODE_NULL_VALUE_NOT_ALLOWED`.
+pub(super) const NULL_NAME: SqlState = SqlState("22004");
+/// `ERRCODE_DUPLICATE_JSON_OBJECT_KEY_VALUE`.
+const SAME_NAME: SqlState = SqlState("22030");
 
 /// What a document is made as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,10 +111,12 @@ impl<'c> JsonWriter<'c> {
     }
 
     /// A name, always a string.
-    fn write_name(&mut self, column: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Outcome<()> {
-        if column.is_null(row) {
-            return Err(StatementError::unsupported("NULL as the name of a member"));
-        }
+    pub(super) fn write_name(
+        &mut self,
+        column: &ArrayRef,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Outcome<()> {
         if matches!(
             JsonForm::of(&self.value_type),
             JsonForm::Json | JsonForm::Array | JsonForm::Vector
@@ -126,9 +134,34 @@ impl<'c> JsonWriter<'c> {
     }
 }
 
+/// A member without a name. `place` is that of the argument, from 1.
+#[cold]
+pub(super) fn no_name(call: &KernelCall, place: usize) -> StatementError {
+    let is_before_16 = call.catalog.database().cluster().version().major() < 16;
+    let parameter = |message: String| StatementError::new(SqlState::INVALID_PARAMETER, message);
+    match &*call.key {
+        key if key.starts_with("jsonb_build_object") => {
+            parameter(format!("argument {place}: key must not be null"))
+        }
+        "json_build_object" if is_before_16 => {
+            let error = parameter(format!("argument {place} cannot be null"));
+            error.with_hint("Object keys should be text.")
+        }
+        key if key.starts_with("jsonb_object_agg") || is_before_16 => {
+            parameter("field name must not be null".to_owned())
+        }
+        _ => StatementError::new(NULL_NAME, "null value not allowed for object key"),
+    }
+}
+
 #[cold]
 fn damaged(error: impl std::fmt::Display) -> StatementError {
     StatementError::new(SqlState::DATA_CORRUPTED, error.to_string())
+}
+
+/// Each value as a document of its own.
+pub(super) fn made_values(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    made(call, arguments, Shape::Value)
 }
 
 fn made(call: &KernelCall, arguments: &[ArrayRef], shape: Shape) -> Outcome<ArrayRef> {
@@ -148,6 +181,12 @@ fn made(call: &KernelCall, arguments: &[ArrayRef], shape: Shape) -> Outcome<Arra
             continue;
         }
         let mut text = Vec::new();
+        if shape == Shape::Object {
+            let is_null = |at: &usize| arguments[*at].is_null(row);
+            if let Some(at) = (0..arguments.len()).step_by(2).find(is_null) {
+                return Err(no_name(call, at + 1));
+            }
+        }
         write_document(&mut writers, (arguments, row), shape, &mut text)?;
         texts.push(Some(text));
     }
@@ -195,32 +234,73 @@ pub(crate) fn collected_json(
         JsonShape::Array | JsonShape::Rows => ("[", "]"),
         JsonShape::Object => ("{ ", " }"),
     };
+    let (leaves_out, is_unique) = (call.key.contains("_strict"), call.key.contains("_unique"));
     let mut text = opened.as_bytes().to_vec();
+    let (mut names, mut same): (HashSet<Vec<u8>>, _) = (HashSet::new(), None);
     for row in 0..columns[0].len() {
-        if row > 0 {
+        let is_left_out = leaves_out && columns[columns.len() - 1].is_null(row);
+        if is_left_out && !(is_unique && shape == JsonShape::Object) {
+            if shape == JsonShape::Object && columns[0].is_null(row) {
+                return Err(no_name(call, 1));
+            }
+            continue;
+        }
+        let is_first = text.len() == opened.len();
+        let before = text.len();
+        if !is_first {
             text.extend_from_slice(b", ");
         }
         match shape {
             JsonShape::Object => {
+                if columns[0].is_null(row) {
+                    return Err(no_name(call, 1));
+                }
+                let begin = text.len();
                 writers[0].write_name(&columns[0], row, &mut text)?;
+                if is_unique && !names.insert(text[begin..].to_vec()) {
+                    let error = same_name(call, &text[begin..]);
+                    match call.key.starts_with("jsonb") {
+                        // The server looks when it has all.
+                        true => same = Some(error),
+                        false => return Err(error),
+                    }
+                }
+                if is_left_out {
+                    text.truncate(before);
+                    continue;
+                }
                 text.extend_from_slice(b" : ");
                 writers[1].write(&columns[1], row, &mut text)?;
             }
             JsonShape::Array | JsonShape::Rows => {
                 let has_lines = shape == JsonShape::Rows
                     || matches!(JsonForm::of(&writers[0].value_type), JsonForm::Array);
-                if has_lines && row > 0 && columns[0].is_valid(row) {
+                if has_lines && !is_first && columns[0].is_valid(row) {
                     text.extend_from_slice(b"\n ");
                 }
                 writers[0].write(&columns[0], row, &mut text)?;
             }
         }
     }
+    if let Some(error) = same {
+        return Err(error);
+    }
     text.extend_from_slice(closed.as_bytes());
     finished(call, vec![Some(text)])
 }
 
-fn finished(call: &KernelCall, texts: Vec<Option<Vec<u8>>>) -> Outcome<ArrayRef> {
+/// Of jsonb the server does not say which.
+#[cold]
+fn same_name(call: &KernelCall, name: &[u8]) -> StatementError {
+    let message = "duplicate JSON object key value";
+    let message = match call.key.starts_with("jsonb") {
+        true => message.to_owned(),
+        false => format!("{message}: {}", String::from_utf8_lossy(name)),
+    };
+    StatementError::new(SAME_NAME, message)
+}
+
+pub(super) fn finished(call: &KernelCall, texts: Vec<Option<Vec<u8>>>) -> Outcome<ArrayRef> {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let texts = texts.into_iter().map(|bytes| bytes.map(text));
     if call.carrier == DataType::Utf8 {

@@ -75,7 +75,7 @@ impl<'v> Change<'v> {
 }
 
 /// The texts of an array of one dimension.
-fn steps(argument: &ArrayRef, row: usize) -> Outcome<Vec<String>> {
+fn steps(argument: &ArrayRef, row: usize) -> Outcome<Vec<Option<String>>> {
     let payload = payloads(argument).value(row);
     let is_deep = payload.first_chunk().is_some_and(|bytes| i32::from_le_bytes(*bytes) > 1);
     if is_deep {
@@ -146,7 +146,7 @@ fn set_lax(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 
 fn at(
     text: &str,
-    steps: &[String],
+    steps: &[Option<String>],
     change: Change<'_>,
     of_scalar: &'static str,
 ) -> Outcome<String> {
@@ -167,19 +167,33 @@ fn is_empty(text: &str) -> Outcome<bool> {
 }
 
 /// The value with the change below it; a path that ends at nothing leaves it as it is.
-fn changed_at(text: &str, steps: &[String], level: usize, change: Change<'_>) -> Outcome<String> {
+fn changed_at(
+    text: &str,
+    steps: &[Option<String>],
+    level: usize,
+    change: Change<'_>,
+) -> Outcome<String> {
+    let Some(step) = &steps[level] else {
+        let message = format!("path element at position {} is null", level + 1);
+        return Err(StatementError::new(NULL_VALUE, message));
+    };
     match Kind::of(text) {
-        Kind::Object => in_object(text, steps, level, change),
-        Kind::Array => in_array(text, steps, level, change),
+        Kind::Object => in_object(text, (steps, step.as_str()), level, change),
+        Kind::Array => in_array(text, (steps, step.as_str()), level, change),
         _ => Ok(text.to_owned()),
     }
 }
 
-fn in_object(text: &str, steps: &[String], level: usize, change: Change<'_>) -> Outcome<String> {
-    let (step, is_last) = (&steps[level], level + 1 == steps.len());
+fn in_object(
+    text: &str,
+    (steps, step): (&[Option<String>], &str),
+    level: usize,
+    change: Change<'_>,
+) -> Outcome<String> {
+    let is_last = level + 1 == steps.len();
     let (mut written, mut is_found) = (Vec::new(), false);
     for (name, value) in members(text)? {
-        if name != *step {
+        if name != step {
             written.push(format!("{}:{value}", quoted(&name)));
             continue;
         }
@@ -201,10 +215,15 @@ fn in_object(text: &str, steps: &[String], level: usize, change: Change<'_>) -> 
     Ok(format!("{{{}}}", written.join(",")))
 }
 
-fn in_array(text: &str, steps: &[String], level: usize, change: Change<'_>) -> Outcome<String> {
-    let (step, is_last) = (&steps[level], level + 1 == steps.len());
+fn in_array(
+    text: &str,
+    (steps, step): (&[Option<String>], &str),
+    level: usize,
+    change: Change<'_>,
+) -> Outcome<String> {
+    let is_last = level + 1 == steps.len();
     let found = elements(text);
-    let place = index(step)?.ok_or_else(|| {
+    let place = index(step).ok_or_else(|| {
         let message =
             format!("path element at position {} is not an integer: \"{step}\"", level + 1);
         StatementError::new(SqlState::INVALID_TEXT, message)
@@ -233,7 +252,8 @@ fn in_array(text: &str, steps: &[String], level: usize, change: Change<'_>) -> O
 }
 
 fn without_names(text: &str, arguments: &[ArrayRef], row: usize) -> Outcome<String> {
-    let names = steps(&arguments[1], row)?;
+    // NULL is no name.
+    let names: Vec<String> = steps(&arguments[1], row)?.into_iter().flatten().collect();
     match Kind::of(text) {
         Kind::Object => {
             let kept = members(text)?.into_iter().filter(|(name, _)| !names.contains(name));

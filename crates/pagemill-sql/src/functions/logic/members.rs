@@ -6,7 +6,8 @@
 
 use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
-use pagemill_types::array::text_elements;
+use pagemill_format::tuple::AttributeLayout;
+use pagemill_types::array::element_payloads;
 use pagemill_types::input::jsonb::read_jsonb;
 use pagemill_types::input::tree::InputContext;
 use pagemill_types::jsonb::write_jsonb;
@@ -97,11 +98,9 @@ fn answer(
         "array_length" => return array_length(text),
         "exists" => return Ok(Answer::Truth(exists(text, strings(&arguments[1]).value(row))?)),
         "exists_any" | "exists_all" => {
-            let Some(names) = path(&arguments[1..], row)? else {
-                return Err(StatementError::unsupported("?| and ?& with NULL"));
-            };
-            let found =
-                names.iter().map(|name| exists(text, name)).collect::<Outcome<Vec<bool>>>()?;
+            // NULL is no name.
+            let names = texts_of(payloads(&arguments[1]).value(row))?.into_iter().flatten();
+            let found = names.map(|name| exists(text, &name)).collect::<Outcome<Vec<bool>>>()?;
             let truth =
                 if name == "exists_any" { found.contains(&true) } else { !found.contains(&false) };
             return Ok(Answer::Truth(truth));
@@ -166,26 +165,24 @@ fn path(arguments: &[ArrayRef], row: usize) -> Outcome<Option<Vec<String>>> {
     if let Some(step) = text(only) {
         return Ok(Some(vec![step]));
     }
-    texts_of(payloads(only).value(row)).map(Some)
+    Ok(texts_of(payloads(only).value(row))?.into_iter().collect())
 }
 
 /// The texts of an array, of any shape.
-pub(super) fn texts_of(payload: &[u8]) -> Outcome<Vec<String>> {
-    // Where values are not right behind the sizes, some are NULL.
-    if payload.get(4..8).is_some_and(|offset| offset != [0; 4]) {
-        return Err(StatementError::unsupported("a path with NULL in it"));
-    }
-    let steps = text_elements(payload)
-        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
-    Ok(steps.into_iter().map(|step| String::from_utf8_lossy(&step).into_owned()).collect())
+pub(super) fn texts_of(payload: &[u8]) -> Outcome<Vec<Option<String>>> {
+    let damaged = |error: String| StatementError::new(SqlState::DATA_CORRUPTED, error);
+    let layout = AttributeLayout::new(-1, b'i').map_err(|error| damaged(error.to_string()))?;
+    let steps = element_payloads(payload, layout).map_err(|error| damaged(error.to_string()))?;
+    let text = |step: Vec<u8>| String::from_utf8_lossy(&step).into_owned();
+    Ok(steps.into_iter().map(|step| step.map(text)).collect())
 }
 
-fn at_path<'t>(text: &'t str, path: &[String]) -> Outcome<Option<&'t str>> {
+pub(super) fn at_path<'t>(text: &'t str, path: &[String]) -> Outcome<Option<&'t str>> {
     let mut found = trimmed(text);
     for step in path {
         let next = match Kind::of(found) {
             Kind::Object => member(found, step)?,
-            Kind::Array => index(step)?.and_then(|number| element(found, number)),
+            Kind::Array => index(step).and_then(|number| element(found, number)),
             _ => None,
         };
         let Some(next) = next else { return Ok(None) };
@@ -195,21 +192,14 @@ fn at_path<'t>(text: &'t str, path: &[String]) -> Outcome<Option<&'t str>> {
 }
 
 /// A step as the number of an element.
-pub(super) fn index(step: &str) -> Outcome<Option<i32>> {
-    let digits = step.strip_prefix('-').unwrap_or(step);
+pub(super) fn index(step: &str) -> Option<i32> {
+    // What C's `strtol` takes: blanks before it, and either sign.
+    let step = step.trim_start_matches([' ', '\t', '\n', '\u{B}', '\u{C}', '\r']);
+    let digits = step.strip_prefix(['-', '+']).unwrap_or(step);
     match !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => Ok(step.parse().ok()),
-        // The server takes what C's `strtol` does, blanks and signs included.
-        false if is_number_of_c(step) => {
-            Err(StatementError::unsupported(format!("the path step \"{step}\"")))
-        }
-        false => Ok(None),
+        true => step.strip_prefix('+').unwrap_or(step).parse().ok(),
+        false => None,
     }
-}
-
-fn is_number_of_c(step: &str) -> bool {
-    let step = step.trim_start().trim_start_matches(['+', '-']);
-    !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn column(call: &KernelCall, answers: Vec<Answer>) -> Outcome<ArrayRef> {

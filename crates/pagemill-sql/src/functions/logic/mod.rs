@@ -4,15 +4,23 @@
 
 pub(super) mod arrays;
 mod bits;
+mod byte_places;
 mod bytes;
+mod checksums;
 pub(super) mod digest;
+mod digest_long;
 mod documents;
 pub(crate) mod each;
 pub(super) mod json_changes;
+pub(crate) mod json_constructors;
 mod json_made;
+mod json_of_arrays;
+pub(super) mod json_order;
 mod json_paths;
+pub(crate) mod json_scalars;
 mod jsonpath;
 pub(crate) mod path_searches;
+pub(crate) mod records;
 
 pub(crate) use json_made::{JsonShape, JsonWriter, collected_json};
 mod members;
@@ -28,13 +36,18 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         .or_else(|| members::find(key))
         .or_else(|| json_made::find(key))
         .or_else(|| json_changes::find(key))
+        .or_else(|| json_of_arrays::find(key))
         .or_else(|| json_paths::find(key))
+        .or_else(|| json_scalars::find(key))
         .or_else(|| path_searches::find(key))
 }
 
 /// Functions that depend on their arguments alone.
 pub(super) fn plain(key: &str) -> Option<Plain> {
-    bits::plain(key).or_else(|| bytes::plain(key)).or_else(|| arrays::plain(key))
+    bits::plain(key)
+        .or_else(|| bytes::plain(key))
+        .or_else(|| byte_places::plain(key))
+        .or_else(|| arrays::plain(key))
 }
 
 fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -1,4 +1,4 @@
-//! `to_char` of numbers: digits in a picture, as `FM999G990D00`.
+//! `to_char` of numbers, and `to_number`: digits in a picture, as `FM999G990D00`.
 //!
 //! Points and groups of a locale are written where the database's `lc_numeric` is one that has them as English has; the sign of a currency
 //! where it has none. Others are refused.
@@ -6,7 +6,9 @@
 //! Source: `numeric_to_char`, `int4_to_char`, `int8_to_char`, `float4_to_char`, `float8_to_char`, `int_to_roman`, `NUM_prepare_locale` in
 //! `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
 
+mod input;
 mod picture;
+mod reading;
 mod writing;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
@@ -26,6 +28,7 @@ use writing::{Digits, written};
 pub(crate) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
         "numeric_to_char" => numerics,
+        "numeric_to_number" => input::numbers,
         "int4_to_char" => |call, arguments| {
             let column = arguments[0].as_primitive::<Int32Type>();
             texts(call, arguments, |row, layout| {
@@ -69,6 +72,7 @@ fn texts(
     digits: impl Fn(usize, &mut Layout) -> Outcome<Digits>,
 ) -> Outcome<ArrayRef> {
     let pictures = strings(&arguments[1]);
+    let major = call.catalog.database().cluster().version().major();
     let mut last: Option<(String, Picture)> = None;
     let mut one = |row: usize| -> Outcome<Option<String>> {
         if arguments[0].is_null(row) || pictures.is_null(row) {
@@ -76,7 +80,7 @@ fn texts(
         }
         let text = pictures.value(row);
         if last.as_ref().is_none_or(|(known, _)| known != text) {
-            let picture = Picture::parse(text)?;
+            let picture = Picture::parse(text, major)?;
             refuse_locale(call, &picture.layout)?;
             last = Some((text.to_owned(), picture));
         }
@@ -104,14 +108,21 @@ fn refuse_locale(call: &KernelCall, layout: &Layout) -> Outcome<()> {
     if !layout.needs_locale && !layout.has_locale_point {
         return Ok(());
     }
+    match is_english(call, "lc_numeric")? {
+        true => Ok(()),
+        false => refused("points and groups of its locale"),
+    }
+}
+
+/// Whether a setting is a locale that has numbers and names as English has them.
+pub(super) fn is_english(call: &KernelCall, setting: &str) -> Outcome<bool> {
     let settings = call.catalog.database().session_settings();
     let settings = settings.map_err(|error| StatementError::unsupported(error.to_string()))?;
-    let name = settings.get("lc_numeric").map(String::from_utf8_lossy).unwrap_or_default();
-    let is_english = matches!(&*name, "" | "C" | "POSIX")
+    let name = settings.get(setting).map(String::from_utf8_lossy).unwrap_or_default();
+    Ok(matches!(&*name, "" | "C" | "POSIX")
         || name.starts_with("C.")
         || name.starts_with("en_US")
-        || name.starts_with("en_GB");
-    if is_english { Ok(()) } else { refused(&format!("points and groups of {name}")) }
+        || name.starts_with("en_GB"))
 }
 
 fn refuse_ordinal(picture: &Picture, number: &Digits) -> Outcome<()> {

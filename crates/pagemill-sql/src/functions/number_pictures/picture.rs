@@ -99,6 +99,8 @@ pub(super) struct Layout {
     /// Its point, groups or sign are those of a locale.
     pub(super) needs_locale: bool,
     pub(super) has_currency: bool,
+    /// Nothing but `FM` may stand beside a Roman number, as from 18 on.
+    pub(super) is_roman_alone: bool,
 }
 
 /// A picture.
@@ -110,9 +112,10 @@ pub(super) struct Picture {
 
 impl Picture {
     /// # Errors
-    /// When items do not go together.
-    pub(super) fn parse(text: &str) -> Result<Self, StatementError> {
+    /// When items do not go together for a server of this version.
+    pub(super) fn parse(text: &str, major: u32) -> Result<Self, StatementError> {
         let mut picture = Self::default();
+        picture.layout.is_roman_alone = major >= 18;
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             if let Some((name, item)) = item_at(rest) {
@@ -186,7 +189,12 @@ impl Layout {
                 }
                 self.has_brackets = true;
             }
-            Item::RomanCapitals | Item::RomanSmall => self.is_roman = true,
+            Item::RomanCapitals | Item::RomanSmall => {
+                if self.is_roman && self.is_roman_alone {
+                    return wrong("cannot use \"RN\" twice");
+                }
+                self.is_roman = true;
+            }
             Item::Group => self.needs_locale = true,
             Item::Currency => self.has_currency = true,
             Item::Shift => {
@@ -198,7 +206,22 @@ impl Layout {
             Item::Scientific => self.scientific()?,
             Item::Comma | Item::OrdinalCapitals | Item::OrdinalSmall | Item::Nothing => {}
         }
+        if self.is_roman && self.is_roman_alone && self.has_other_than_roman() {
+            return wrong("\"RN\" is incompatible with other formats");
+        }
         Ok(())
+    }
+
+    fn has_other_than_roman(&self) -> bool {
+        self.has_point
+            || self.has_zero
+            || self.is_blank
+            || self.has_sign
+            || self.has_brackets
+            || self.has_minus
+            || self.has_plus
+            || self.is_shifted
+            || self.is_scientific
     }
 
     fn digit(&mut self, item: Item) -> Result<(), StatementError> {

@@ -15,6 +15,7 @@ mod settings;
 mod texts;
 mod token_types;
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use arrow::datatypes::DataType;
 use pagemill_types::builtin::oid;
 
 use super::rows::Outcome;
-use super::{datetime, logic};
+use super::{datetime, logic, ranges, text_search};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
 use crate::error::{Result, SqlState, StatementError};
@@ -45,13 +46,13 @@ pub(crate) type Begin = fn(&SetCall, &[ArrayRef], usize) -> Outcome<Box<dyn Seri
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SetColumn {
     /// The name of the result's part; none where the column is called as the function or its alias.
-    pub(crate) name: Option<&'static str>,
+    pub(crate) name: Option<Cow<'static, str>>,
     pub(crate) ty: PgType,
     pub(crate) carrier: DataType,
 }
 
 impl SetColumn {
-    fn new(catalog: &Catalog, name: Option<&'static str>, ty: PgType) -> Self {
+    pub(crate) fn new(catalog: &Catalog, name: Option<Cow<'static, str>>, ty: PgType) -> Self {
         Self { name, ty, carrier: carrier_of(catalog, ty) }
     }
 }
@@ -173,8 +174,9 @@ pub(crate) fn find(mut asked: Asked<'_>) -> Result<Option<(SetCall, Vec<Typed>)>
     texts::rewrite(&mut asked)?;
     numbers::prepare(&mut asked);
     let Some(known) = known(&asked) else { return Ok(None) };
-    let column =
-        |(name, ty): &(Option<&'static str>, PgType)| SetColumn::new(asked.catalog, *name, *ty);
+    let column = |(name, ty): &(Option<&'static str>, PgType)| {
+        SetColumn::new(asked.catalog, name.map(Cow::Borrowed), *ty)
+    };
     let mut columns: Vec<SetColumn> = known.columns.iter().map(column).collect();
     if asked.key == ONE_ROW {
         columns[0].carrier = asked.arguments[0].carrier.clone();
@@ -237,6 +239,17 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
         "jsonb_path_query" | "jsonb_path_query_tz" => {
             Known::one(logic::path_searches::items, result)
         }
+        "multirange_unnest" => Known::one(ranges::sets::unnest, result),
+        "tsvector_unnest" => {
+            let array = |element| Some(asked.catalog.type_row(element)?.array);
+            let (positions, weights) = (array(oid::INT2)?, array(oid::TEXT)?);
+            let columns = [("lexeme", oid::TEXT), ("positions", positions), ("weights", weights)];
+            Known::named(text_search::lexemes, &columns)
+        }
+        "ts_parse_byid" | "ts_parse_byname" => {
+            let columns = [("tokid", oid::INT4), ("token", oid::TEXT)];
+            Known::named(text_search::configurations::parsed, &columns)
+        }
         "json_object_keys" | "jsonb_object_keys" => Known::one(logic::each::keys, result),
         // What was computed before, as one row.
         ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },
@@ -294,12 +307,29 @@ fn of_system(asked: &Asked<'_>) -> Option<Known> {
             let columns = [("option_name", oid::TEXT), ("option_value", oid::TEXT)];
             Known::named(catalogs::options, &columns)
         }
-        "ts_token_type_byid" => {
+        "ts_token_type_byid" | "ts_token_type_byname" => {
             let columns = [("tokid", oid::INT4), ("alias", oid::TEXT), ("description", oid::TEXT)];
             Known::named(token_types::begin, &columns)
         }
         _ => return None,
     })
+}
+
+/// A call that makes rows of documents, with these fields.
+pub(crate) fn of_document(
+    catalog: &Arc<Catalog>,
+    key: &str,
+    arguments: &[Typed],
+    columns: Vec<SetColumn>,
+) -> SetCall {
+    SetCall {
+        catalog: catalog.clone(),
+        key: key.into(),
+        arguments: arguments.iter().map(|argument| argument.ty).collect(),
+        columns: columns.into(),
+        takes_null: true,
+        begin: logic::records::begin,
+    }
 }
 
 /// The key under which [`find`] gives one row with the value of its argument.

@@ -5,7 +5,9 @@
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::UInt32Type;
 
+use super::super::keys::strings;
 use super::super::rows::Outcome;
+use super::super::text_search::configurations::is_default_name;
 use super::{Series, SetCall, made};
 use crate::error::StatementError;
 
@@ -39,8 +41,18 @@ const TOKENS: [(&str, &str); 23] = [
     ("entity", "XML entity"),
 ];
 
-pub(super) fn begin(_: &SetCall, arguments: &[ArrayRef], row: usize) -> Outcome<Box<dyn Series>> {
-    if arguments[0].as_primitive::<UInt32Type>().value(row) != DEFAULT_PARSER {
+pub(super) fn begin(
+    call: &SetCall,
+    arguments: &[ArrayRef],
+    row: usize,
+) -> Outcome<Box<dyn Series>> {
+    let is_default = match &*call.key {
+        "ts_token_type_byid" => {
+            arguments[0].as_primitive::<UInt32Type>().value(row) == DEFAULT_PARSER
+        }
+        _ => is_default_name(strings(&arguments[0]).value(row)),
+    };
+    if !is_default {
         return Err(StatementError::unsupported("a text search parser of an extension"));
     }
     Ok(made((1..).zip(TOKENS).collect(), |(number, (alias, description)), out| {

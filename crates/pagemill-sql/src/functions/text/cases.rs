@@ -73,7 +73,7 @@ fn letters_of(catalog: &Catalog, collation: Oid) -> Result<Letters> {
 }
 
 /// Locales in which the capital of `i` is no `I`, or may be none.
-fn has_other_i(locale: &str) -> bool {
+pub(in super::super) fn has_other_i(locale: &str) -> bool {
     const LANGUAGES: [&str; 9] = ["tr", "az", "crh", "ku", "tt", "lt", "kk", "uz", "ba"];
     let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default();
     // A locale without a language takes what the server's environment said.

@@ -8,7 +8,7 @@ use Abbreviation::{Daylight, Standard, Zone};
 
 /// What an abbreviation stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Abbreviation {
+pub enum Abbreviation {
     /// Seconds east of Greenwich.
     Standard(i32),
     /// Seconds east of Greenwich, in daylight-saving time.
@@ -18,7 +18,7 @@ pub(super) enum Abbreviation {
 }
 
 /// What an abbreviation, in small letters, stands for.
-pub(super) fn abbreviation(name: &[u8]) -> Option<Abbreviation> {
+pub fn abbreviation(name: &[u8]) -> Option<Abbreviation> {
     let found = DEFAULT.binary_search_by(|(known, _)| known.as_bytes().cmp(name));
     found.ok().and_then(|place| DEFAULT.get(place)).map(|(_, meaning)| *meaning)
 }

@@ -8,18 +8,17 @@
 
 use std::sync::LazyLock;
 
+use super::by_template::read;
 use super::damaged;
 use super::kind::{Kind, Method};
 use super::moment::{Moment, Type, overflow};
 use super::path::NodeId;
 use super::run::{Run, Status, Step};
-use super::template::Template;
-use super::template_scan::Fault;
-use super::template_value::read;
 use super::value::Value;
 use crate::error::{SqlState, StatementError};
 use crate::functions::datetime::calendar::is_valid as is_valid_timestamp;
 use crate::functions::datetime::round_to;
+use crate::functions::datetime::templates::{Fault, Template};
 use crate::functions::rows::Outcome;
 
 const INVALID_ARGUMENT: &str = "22031";
@@ -64,8 +63,9 @@ const FORMS: &[&str] = &[
     "yyyy-mm-dd\"T\"HH24:MI:SS",
 ];
 
+/// What no version has other words for.
 fn made(forms: &[&str]) -> Outcome<Vec<Template>> {
-    forms.iter().map(|form| Template::new(form)).collect()
+    forms.iter().map(|form| Template::standard(form, 14)).collect()
 }
 
 static TEMPLATES: LazyLock<Outcome<Vec<Template>>> = LazyLock::new(|| made(FORMS));
@@ -116,7 +116,7 @@ impl<'q> Run<'q> {
             return Err(damaged("an argument of .datetime() that is no string"));
         };
         let template = std::str::from_utf8(self.path.bytes(range)).map_err(damaged)?;
-        let template = Template::new(template)?;
+        let template = Template::standard(template, self.settings.major)?;
         match read(&template, text, self.settings.major) {
             Ok(moment) => Ok(Some(moment)),
             Err(Fault::Wrong(_)) if !self.throws => Ok(None),

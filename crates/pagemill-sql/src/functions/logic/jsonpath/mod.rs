@@ -16,6 +16,7 @@
 
 mod arithmetic;
 mod build;
+mod by_template;
 mod calendar;
 mod dates;
 mod kind;
@@ -27,10 +28,6 @@ mod pattern;
 mod predicates;
 mod run;
 mod steps;
-mod template;
-mod template_numbers;
-mod template_scan;
-mod template_value;
 mod value;
 mod walk;
 

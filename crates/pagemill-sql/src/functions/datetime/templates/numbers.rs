@@ -6,8 +6,8 @@
 //! Source: `from_char_parse_int_len`, `from_char_set_int`, `from_char_seq_search`, `is_next_separator`,
 //! `adjust_partial_year_to_2020` in `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
 
-use super::template::{INVALID_FORMAT, Part};
-use super::template_scan::{Fault, Fields, Place, Scan, Scanner, wrong};
+use super::scan::{Fault, Fields, Place, Scan, Scanner, wrong};
+use super::{INVALID_FORMAT, Part};
 use crate::error::{SqlState, StatementError};
 
 pub(super) fn is_space(byte: u8) -> bool {
@@ -40,21 +40,24 @@ impl Scanner<'_> {
     pub(super) fn integer(&mut self, len: usize, place: Place) -> Scan<(i32, usize)> {
         let start = self.at;
         self.skip_spaces();
-        let room = self.rest().bytes().take(len).count();
-        let copy = String::from_utf8_lossy(self.rest().as_bytes().get(..room).unwrap_or_default())
-            .into_owned(); // default: it was counted
+        let rest = self.rest();
+        let room = rest.len().min(len);
         let name = place.keyword.name;
+        let invalid = || {
+            let shown = rest.as_bytes().get(..room).unwrap_or_default(); // default: it is within
+            format!("invalid value \"{}\" for \"{name}\"", String::from_utf8_lossy(shown))
+        };
         let is_free = place.is_filled || self.is_before_no_digit(place);
         if !is_free && room < len {
             let message = format!("source string too short for \"{name}\" formatting field");
             return Err(with_fill_hint(message));
         }
-        let (value, used) = leading_integer(self.rest(), if is_free { usize::MAX } else { len });
+        let (value, used) = leading_integer(rest, if is_free { usize::MAX } else { len });
         if !is_free && used > 0 && used < len {
-            return Err(with_fill_hint(format!("invalid value \"{copy}\" for \"{name}\"")));
+            return Err(with_fill_hint(invalid()));
         }
         if used == 0 && (is_free || self.at == start) {
-            return Err(wrong(format!("invalid value \"{copy}\" for \"{name}\"")));
+            return Err(wrong(invalid()));
         }
         self.at += used;
         let value = i32::try_from(value).map_err(|_| {
@@ -72,7 +75,7 @@ impl Scanner<'_> {
         match self.template.parts.get(place.number + 1) {
             None => true,
             Some(Part::Field { keyword, .. }) => !keyword.is_digits(),
-            Some(Part::Character(c) | Part::Separator(c)) => !c.is_ascii_digit(),
+            Some(Part::Character(c) | Part::Separator(c) | Part::Space(c)) => !c.is_ascii_digit(),
         }
     }
 

@@ -7,24 +7,38 @@
 //! Source: `DCH_from_char`, `from_char_parse_int_len`, `from_char_seq_search`, `is_next_separator` in
 //! `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
 
-use super::template::{Convention, Field, INVALID_FORMAT, Keyword, Part, Template};
-use super::template_numbers::{is_space, leading_integer, near_2020, set};
+use pagemill_types::input::datetime::DateTimeContext;
+
+use super::super::pictures::{DAYS, MONTHS};
+use super::numbers::{is_space, leading_integer, near_2020, set};
+use super::zone::Abbreviated;
+use super::{Convention, Field, INVALID_FORMAT, Keyword, Part, Template, is_separator};
 use crate::error::{SqlState, StatementError};
-use crate::functions::datetime::pictures::{DAYS, MONTHS};
 
 /// Why a text was not read.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// As the server says it.
     Wrong(StatementError),
     /// What a server would make of it is not known here.
     Refused(StatementError),
 }
 
-pub(super) type Scan<T> = Result<T, Fault>;
+pub(crate) type Scan<T> = Result<T, Fault>;
+
+/// What the reading of a text depends on beside it and its template.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'r> {
+    /// The server's major version.
+    pub(crate) major: u32,
+    /// The session, where all abbreviations of time zones are known; else those of UTC are.
+    pub(crate) session: Option<&'r DateTimeContext>,
+    /// Whether months and days in the language of the session are in English.
+    pub(crate) is_english: bool,
+}
 
 /// What was read; 0 is what was not there.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Fields {
     pub(super) convention: Option<Convention>,
     pub(super) hour: i32,
@@ -50,25 +64,29 @@ pub(super) struct Fields {
     pub(super) zone_sign: i32,
     pub(super) zone_hour: i32,
     pub(super) zone_minute: i32,
-    /// An abbreviation of UTC.
-    pub(super) is_utc: bool,
+    pub(super) abbreviated: Option<Abbreviated>,
 }
 
 #[cold]
-pub(super) fn wrong(message: impl Into<String>) -> Fault {
+pub(crate) fn wrong(message: impl Into<String>) -> Fault {
     Fault::Wrong(StatementError::new(INVALID_FORMAT, message))
 }
 
 const ROMAN: [&str; 12] =
     ["XII", "XI", "X", "IX", "VIII", "VII", "VI", "V", "IV", "III", "II", "I"];
 
-/// Reads `text` by the template of a server of this version.
-pub(super) fn scan(template: &Template, text: &str, major: u32) -> Scan<Fields> {
-    let mut scanner = Scanner { text, at: 0, fields: Fields::default(), template, major };
+/// Reads `text` by a template.
+pub(super) fn scan(template: &Template, text: &str, reading: Reading<'_>) -> Scan<Fields> {
+    let is_exact = template.is_standard;
+    let fields = Fields::default();
+    let mut scanner = Scanner { text, at: 0, fields, is_exact, skipped: 0, template, reading };
     let mut number = 0;
     while number < template.parts.len() && !scanner.rest().is_empty() {
         scanner.part(number)?;
         number += 1;
+    }
+    if !template.is_standard {
+        return Ok(scanner.fields);
     }
     if number < template.parts.len() {
         return Err(wrong("input string is too short for datetime format"));
@@ -81,11 +99,15 @@ pub(super) fn scan(template: &Template, text: &str, major: u32) -> Scan<Fields> 
 }
 
 pub(super) struct Scanner<'s> {
-    text: &'s str,
+    pub(super) text: &'s str,
     pub(super) at: usize,
     pub(super) fields: Fields,
+    /// `FX`, or standard mode.
+    is_exact: bool,
+    /// Characters that were passed beyond what the template has.
+    pub(super) skipped: i64,
     pub(super) template: &'s Template,
-    major: u32,
+    pub(super) reading: Reading<'s>,
 }
 
 /// A field, and where in the template it stands.
@@ -102,12 +124,14 @@ impl<'s> Scanner<'s> {
         self.text.get(self.at..).unwrap_or_default() // default: it only moves by whole characters
     }
 
-    fn first(&self) -> u8 {
+    pub(super) fn first(&self) -> u8 {
         self.rest().bytes().next().unwrap_or(0) // default: the NUL behind a text of C
     }
 
-    pub(super) fn skip_spaces(&mut self) {
-        self.at += self.rest().bytes().take_while(|byte| is_space(*byte)).count();
+    pub(super) fn skip_spaces(&mut self) -> i64 {
+        let spaces = self.rest().bytes().take_while(|byte| is_space(*byte)).count();
+        self.at += spaces;
+        spaces as i64
     }
 
     fn skip_character(&mut self) {
@@ -116,16 +140,17 @@ impl<'s> Scanner<'s> {
 
     fn part(&mut self, number: usize) -> Scan<()> {
         let Some(part) = self.template.parts.get(number) else { return Ok(()) };
+        let is_field = matches!(part, Part::Field { .. });
+        let is_mark = matches!(part, Part::Field { keyword, .. } if keyword.field == Field::Exact);
+        if !self.is_exact && !is_mark && (is_field || number == 0) {
+            self.skipped += self.skip_spaces();
+        }
         match *part {
-            Part::Separator(wanted) => return self.between(wanted, "separator"),
-            Part::Character(wanted) => return self.between(wanted, "character"),
+            Part::Separator(wanted) | Part::Space(wanted) => self.separator(wanted)?,
+            Part::Character(wanted) => self.character(wanted)?,
             Part::Field { keyword, is_filled, is_translated, has_ending } => {
-                if is_translated
-                    && matches!(keyword.convention(), None | Some(Convention::Gregorian))
-                    && !keyword.is_digits()
-                {
-                    let what = "names of months and days in another language";
-                    return Err(Fault::Refused(StatementError::unsupported(what)));
+                if is_translated {
+                    self.refuse_languages(keyword)?;
                 }
                 self.set_convention(keyword)?;
                 self.field(Place { keyword, number, is_filled, has_ending })?;
@@ -133,18 +158,48 @@ impl<'s> Scanner<'s> {
                     self.skip_character();
                     self.skip_character();
                 }
+                if !self.is_exact {
+                    self.skipped = self.skip_spaces();
+                }
             }
         }
         Ok(())
     }
 
-    /// What stands between fields has to stand in the text, too.
-    fn between(&mut self, wanted: char, kind: &str) -> Scan<()> {
-        if !self.rest().starts_with(wanted) {
-            return Err(wrong(format!("unmatched format {kind} \"{wanted}\"")));
+    /// In standard mode it has to stand in the text, too.
+    fn separator(&mut self, wanted: char) -> Scan<()> {
+        let is_one = is_space(self.first()) || is_separator(self.first().into());
+        match (self.template.is_standard, self.is_exact) {
+            (true, _) if self.rest().starts_with(wanted) => self.at += 1,
+            (true, _) => return Err(wrong(format!("unmatched format separator \"{wanted}\""))),
+            (false, false) if is_one => self.at += 1,
+            (false, false) => self.skipped -= 1,
+            (false, true) => self.skip_character(),
         }
-        self.skip_character();
         Ok(())
+    }
+
+    /// In standard mode it has to stand in the text; else it stands for any, or for one that was passed already.
+    fn character(&mut self, wanted: char) -> Scan<()> {
+        if self.template.is_standard && !self.rest().starts_with(wanted) {
+            return Err(wrong(format!("unmatched format character \"{wanted}\"")));
+        }
+        match !self.is_exact && self.skipped > 0 {
+            true => self.skipped -= 1,
+            false => self.skip_character(),
+        }
+        Ok(())
+    }
+
+    /// Refuses names of months and days that are not known to be in English, or are no letters of it.
+    fn refuse_languages(&self, keyword: &Keyword) -> Scan<()> {
+        use Field::{DayName, DayShort, MonthName, MonthShort};
+        let is_name = matches!(keyword.field, DayName | DayShort | MonthName | MonthShort);
+        if !is_name || (self.reading.is_english && self.rest().is_ascii()) {
+            return Ok(());
+        }
+        let what = "names of months and days in another language";
+        Err(Fault::Refused(StatementError::unsupported(what)))
     }
 
     fn set_convention(&mut self, keyword: &Keyword) -> Scan<()> {
@@ -163,8 +218,7 @@ impl<'s> Scanner<'s> {
     fn field(&mut self, place: Place) -> Scan<()> {
         let own = place.keyword.name.len();
         match place.keyword.field {
-            // It is so without it.
-            Field::Exact => {}
+            Field::Exact => self.is_exact = true,
             Field::Half(is_long) => {
                 let words: &[&str] = if is_long { &["a.m.", "p.m."] } else { &["am", "pm"] };
                 let value = self.word(words, 4, place)?;
@@ -273,58 +327,18 @@ impl<'s> Scanner<'s> {
         Ok(())
     }
 
-    /// Hours, with minutes behind a colon but in `TZH`.
-    fn offset(&mut self, place: Place) -> Scan<()> {
-        let is_hour = place.keyword.field == Field::OffsetHour;
-        if !is_hour && self.major < 17 {
-            let name = place.keyword.name;
-            let message = format!("formatting field \"{name}\" is only supported in to_char");
-            return Err(Fault::Wrong(StatementError::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                message,
-            )));
-        }
-        if place.keyword.field == Field::Zone && self.first().is_ascii_alphabetic() {
-            return self.abbreviation();
-        }
-        self.fields.zone_sign = match self.first() {
-            b'-' => -1,
-            _ => 1,
-        };
-        if matches!(self.first(), b'+' | b'-' | b' ') {
-            self.at += 1;
-        }
-        self.number(2, place, |fields| &mut fields.zone_hour)?;
-        if !is_hour && self.first() == b':' {
-            self.at += 1;
-            self.number(2, place, |fields| &mut fields.zone_minute)?;
-        }
-        Ok(())
-    }
-
-    /// Of abbreviations only those of UTC are known.
-    fn abbreviation(&mut self) -> Scan<()> {
-        let letters = self.rest().bytes().take_while(u8::is_ascii_alphabetic).count();
-        let name = self.rest().get(..letters).unwrap_or_default(); // default: letters of ASCII
-        if !["utc", "gmt", "z"].iter().any(|utc| name.eq_ignore_ascii_case(utc)) {
-            let what = format!("the abbreviation of a time zone in \"{}\"", self.rest());
-            return Err(Fault::Refused(StatementError::unsupported(what)));
-        }
-        self.fields.is_utc = true;
-        self.fields.zone_sign = 0;
-        self.at += letters;
-        Ok(())
-    }
-
     /// `2,024`
     fn comma_year(&mut self, place: Place) -> Scan<()> {
-        let refused = || match self.major {
+        let refused = || match self.reading.major {
             18.. => wrong(format!("invalid value \"{}\" for \"Y,YYY\"", self.rest())),
             _ => wrong("invalid input string for \"Y,YYY\""),
         };
         let (thousands, first) = leading_integer(self.rest(), usize::MAX);
         let behind = self.rest().get(first..).and_then(|rest| rest.strip_prefix(','));
-        let (rest, second) = leading_integer(behind.ok_or_else(refused)?, 3);
+        let behind = behind.ok_or_else(refused)?;
+        // Spaces are none of its three characters.
+        let spaces = behind.bytes().take_while(|byte| is_space(*byte)).count();
+        let (rest, second) = leading_integer(behind, spaces + 3);
         if first == 0 || second == 0 {
             return Err(refused());
         }
@@ -333,10 +347,14 @@ impl<'s> Scanner<'s> {
                 "a number of more than 32 bits in Y,YYY",
             )));
         }
-        let year = i32::try_from(thousands * 1000 + rest).map_err(|_| {
-            let message = "value for \"Y,YYY\" in source string is out of range";
-            Fault::Wrong(StatementError::new(SqlState::DATETIME_OVERFLOW, message))
-        })?;
+        let year =
+            i32::try_from(thousands * 1000 + rest).map_err(|_| match self.reading.major {
+                18.. => {
+                    let message = "value for \"Y,YYY\" in source string is out of range";
+                    Fault::Wrong(StatementError::new(SqlState::DATETIME_OVERFLOW, message))
+                }
+                _ => Fault::Refused(StatementError::unsupported("so great a number in Y,YYY")),
+            })?;
         set(&mut self.fields.year, year, place)?;
         self.fields.year_digits = 4;
         self.at += first + 1 + second;

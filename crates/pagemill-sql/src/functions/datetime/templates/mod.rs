@@ -1,20 +1,35 @@
 //! Templates of dates and times (`YYYY-MM-DD HH24:MI:SS`), taken apart into fields and what stands between them.
 //!
-//! Only a few characters may stand between fields, and text in quotes: this is the server's standard mode, the one of
-//! `.datetime(template)`, and not that of `to_timestamp` and `to_date`.
+//! ```text
+//! template ─► parts ─┐
+//! text ──────────────┴─► scan, numbers ─► parts: a day, a clock, an offset
+//! ```
+//!
+//! In standard mode, the one of `.datetime(template)`, only a few characters may stand between fields, and text in quotes;
+//! in the other one, that of `to_timestamp` and `to_date`, any may.
 //!
 //! Source: `DCH_keywords`, `DCH_suff`, `parse_format`, `index_seq_search`, `DCH_datetime_type` in
 //! `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
 
+mod numbers;
+mod parts;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod zone;
+
 use crate::error::{SqlState, StatementError};
 use crate::functions::rows::Outcome;
+pub(crate) use parts::{Parts, rounded};
+pub(crate) use scan::{Fault, Reading, Scan, wrong};
+pub(super) use zone::{Abbreviated, meaning};
 
 /// SQLSTATE of what does not fit a template.
-pub(super) const INVALID_FORMAT: SqlState = SqlState("22007");
+pub(crate) const INVALID_FORMAT: SqlState = SqlState("22007");
 
 /// Which field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(crate) enum Field {
     /// `a.m.`, where true, or `am`.
     Half(bool),
     Hour12,
@@ -56,21 +71,21 @@ pub(super) enum Field {
 
 /// Which calendar a field is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Convention {
+pub(crate) enum Convention {
     Gregorian,
     IsoWeek,
 }
 
 /// A field's name, as it may be written.
 #[derive(Debug)]
-pub(super) struct Keyword {
-    pub(super) name: &'static str,
-    pub(super) field: Field,
+pub(crate) struct Keyword {
+    pub(crate) name: &'static str,
+    pub(crate) field: Field,
 }
 
 impl Keyword {
     /// Whether it is made of digits.
-    pub(super) fn is_digits(&self) -> bool {
+    pub(crate) fn is_digits(&self) -> bool {
         use Field::{
             DayName, DayShort, Era, Exact, Half, MonthName, MonthRoman, MonthShort, Offset,
             OffsetHour, Zone,
@@ -91,7 +106,7 @@ impl Keyword {
         )
     }
 
-    pub(super) fn convention(&self) -> Option<Convention> {
+    pub(crate) fn convention(&self) -> Option<Convention> {
         use Field::{
             CommaYear, Day, DayOfWeek, DayOfYear, IsoDayOfWeek, IsoDayOfYear, IsoWeek, Month,
             MonthName, MonthRoman, MonthShort, Week, WeekOfMonth, Year,
@@ -108,7 +123,7 @@ impl Keyword {
 
 /// A part of a template.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Field {
         keyword: &'static Keyword,
         /// `FM`
@@ -119,35 +134,51 @@ pub(super) enum Part {
         has_ending: bool,
     },
     Separator(char),
+    Space(char),
     Character(char),
 }
 
 /// What a template speaks of.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Scope {
-    pub(super) has_date: bool,
-    pub(super) has_time: bool,
-    pub(super) has_zone: bool,
+pub(crate) struct Scope {
+    pub(crate) has_date: bool,
+    pub(crate) has_time: bool,
+    pub(crate) has_zone: bool,
 }
 
 /// A template made ready.
 #[derive(Debug)]
-pub(super) struct Template {
-    pub(super) parts: Vec<Part>,
+pub(crate) struct Template {
+    parts: Vec<Part>,
+    is_standard: bool,
 }
 
 impl Template {
+    /// In standard mode, for a server of this version.
+    ///
     /// # Errors
     /// When something stands between fields that may not.
-    pub(super) fn new(text: &str) -> Outcome<Self> {
-        let mut reader = Reader { rest: text, parts: Vec::new() };
+    pub(crate) fn standard(text: &str, major: u32) -> Outcome<Self> {
+        Self::new(text, true, major)
+    }
+
+    /// With any characters between fields.
+    ///
+    /// # Errors
+    /// Never, as all may be there.
+    pub(crate) fn plain(text: &str, major: u32) -> Outcome<Self> {
+        Self::new(text, false, major)
+    }
+
+    fn new(text: &str, is_standard: bool, major: u32) -> Outcome<Self> {
+        let mut reader = Reader { rest: text, parts: Vec::new(), is_standard, major };
         while !reader.rest.is_empty() {
             reader.part()?;
         }
-        Ok(Self { parts: reader.parts })
+        Ok(Self { parts: reader.parts, is_standard })
     }
 
-    pub(super) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         use Field::{
             Exact, Fraction, Half, Hour12, Hour24, IsoWeek, Millisecond, Minute, Offset,
             OffsetHour, OffsetMinute, Second, SecondOfDay, Zone,
@@ -173,14 +204,24 @@ impl Template {
 struct Reader<'t> {
     rest: &'t str,
     parts: Vec<Part>,
+    is_standard: bool,
+    major: u32,
 }
 
 impl Reader<'_> {
     fn part(&mut self) -> Outcome<()> {
         let prefix = ["FM", "fm", "TM", "tm"].into_iter().find(|prefix| self.take(prefix));
-        if let Some(keyword) = KEYWORDS.iter().find(|keyword| self.rest.starts_with(keyword.name)) {
+        let is_it = |keyword: &&Keyword| {
+            self.rest.starts_with(keyword.name)
+                && !(self.major < 15 && SINCE_15.contains(&keyword.name))
+        };
+        if let Some(keyword) = KEYWORDS.iter().find(is_it) {
             self.take(keyword.name);
             let has_ending = self.take("TH") || self.take("th");
+            if !has_ending {
+                // It says nothing.
+                self.take("SP");
+            }
             let is_filled = matches!(prefix, Some("FM" | "fm"));
             let is_translated = matches!(prefix, Some("TM" | "tm"));
             self.parts.push(Part::Field { keyword, is_filled, is_translated, has_ending });
@@ -192,7 +233,11 @@ impl Reader<'_> {
                 self.quoted();
                 Ok(())
             }
-            Some(character) => self.separator(character),
+            Some(character) if self.is_standard => self.separator(character),
+            Some(character) => {
+                self.other(character);
+                Ok(())
+            }
         }
     }
 
@@ -209,13 +254,17 @@ impl Reader<'_> {
         next
     }
 
+    /// In standard mode.
     fn separator(&mut self, character: char) -> Outcome<()> {
         if !"-./,':; ".contains(character) {
             let message = format!("invalid datetime format separator: \"{character}\"");
             return Err(StatementError::new(INVALID_FORMAT, message));
         }
         self.next();
-        self.parts.push(Part::Separator(character));
+        self.parts.push(match character {
+            ' ' => Part::Space(' '),
+            other => Part::Separator(other),
+        });
         Ok(())
     }
 
@@ -233,7 +282,28 @@ impl Reader<'_> {
             }
         }
     }
+    /// Outside of standard mode. A backslash is one unless a quotation mark follows.
+    fn other(&mut self, character: char) {
+        self.next();
+        let character = match character == '\\' && self.take("\"") {
+            true => '"',
+            false => character,
+        };
+        self.parts.push(match character {
+            c if is_separator(c) => Part::Separator(c),
+            c if c.is_ascii_whitespace() || c == '\u{B}' => Part::Space(c),
+            c => Part::Character(c),
+        });
+    }
 }
+
+/// Neither a letter nor a digit of ASCII, but to be seen.
+fn is_separator(character: char) -> bool {
+    character.is_ascii_graphic() && !character.is_ascii_alphanumeric()
+}
+
+/// Small ones that 14 does not have.
+const SINCE_15: [&str; 3] = ["of", "tzh", "tzm"];
 
 macro_rules! keywords {
     ($($name:literal $field:expr;)*) => {

@@ -1,59 +1,32 @@
-//! What a text was read as by a template, put together to a date, a time or a timestamp.
+//! What a text was read as by a template, put together to a day, a clock and an offset.
 //!
-//! Which of the types it is depends on the template alone: on whether it speaks of days, of clocks and of zones.
+//! A year that was not given is 1 BC, a month or a day the first one.
 //!
-//! Source: `do_to_timestamp`, `parse_datetime` in `src/backend/utils/adt/formatting.c`, `ValidateDate` in `datetime.c`,
-//! PostgreSQL 14 to 18.
+//! Source: `do_to_timestamp` in `src/backend/utils/adt/formatting.c`, `ValidateDate`, `DetermineTimeZoneAbbrevOffset` in
+//! `datetime.c`, `isoweek2j` in `timestamp.c`, PostgreSQL 14 to 18.
 
-use super::calendar::iso_week;
-use super::moment::{Moment, Type, overflow};
-use super::template::{Convention, Template};
-use super::template_scan::{Fault, Fields, Scan, scan, wrong};
-use crate::error::{SqlState, StatementError};
-use crate::functions::datetime::calendar::{
-    Civil, DAY, EPOCH_JULIAN_DAY, SECOND, is_leap, is_valid as is_valid_timestamp, is_valid_date,
-    month_length,
+use pagemill_types::time_zone::Zone;
+
+use super::super::calendar::{
+    Civil, DAY, EPOCH_JULIAN_DAY, SECOND, first_monday, is_leap, is_valid as is_valid_timestamp,
+    is_valid_date, month_length, overflow,
 };
-use crate::functions::datetime::round_to;
+use super::super::round_to;
+use super::super::session_zone::unix_second;
+use super::scan::{Fault, Fields, Reading, Scan, scan, wrong};
+use super::zone::Abbreviated;
+use super::{Convention, INVALID_FORMAT, Template};
+use crate::error::{SqlState, StatementError};
 
 /// Seven days, a hundred years and a thousand microseconds of less are within 32 bits.
 const MOST_KNOWN: u32 = 20_000_000;
+/// Julian days far below this are other days on servers, whose arithmetic has no sign.
+const LEAST_KNOWN_DAY: i32 = -30_000;
 /// The greatest hours of an offset.
 const MAX_OFFSET_HOUR: i32 = 15;
 
-/// Reads a text as the type that the template is of.
-pub(super) fn read(template: &Template, text: &str, major: u32) -> Scan<Moment> {
-    let fields = scan(template, text, major)?;
-    require_known(&fields, major)?;
-    let parts = Parts::new(&fields, text)?;
-    let scope = template.scope();
-    let west = parts.west;
-    let ty = match (scope.has_date, scope.has_time, scope.has_zone) {
-        (true, true, true) => Type::TimestampTz,
-        (true, true, false) => Type::Timestamp,
-        (true, false, true) => return Err(wrong("datetime format is zoned but not timed")),
-        (true, false, false) => Type::Date,
-        (false, true, true) => Type::TimeTz,
-        (false, true, false) => Type::Time,
-        (false, false, _) => return Err(wrong("datetime format is not dated and not timed")),
-    };
-    let places = if fields.places == 0 { 6 } else { fields.places };
-    match ty {
-        Type::Date => parts.date(text).map(|value| Moment { ty, value, west: 0 }),
-        Type::Time => Ok(Moment { ty, value: rounded(parts.clock, places)?, west: 0 }),
-        Type::TimeTz => match west {
-            Some(west) => Ok(Moment { ty, value: rounded(parts.clock, places)?, west }),
-            None => Err(wrong("missing time zone in input string for type timetz")),
-        },
-        Type::Timestamp => parts.timestamp(ty, 0, places),
-        Type::TimestampTz => match west {
-            Some(west) => parts.timestamp(ty, west, places),
-            None => Err(wrong("missing time zone in input string for type timestamptz")),
-        },
-    }
-}
-
-fn rounded(micros: i64, places: i32) -> Scan<i64> {
+/// Rounded to places of a second.
+pub(crate) fn rounded(micros: i64, places: i32) -> Scan<i64> {
     round_to(micros, places).ok_or_else(|| Fault::Wrong(overflow("timestamp out of range")))
 }
 
@@ -63,7 +36,7 @@ fn require_known(fields: &Fields, major: u32) -> Scan<()> {
     let known = [fields.week, fields.week_of_month, fields.day_of_year, fields.century];
     let are_small = known.iter().all(|number| number.unsigned_abs() <= MOST_KNOWN);
     let is_known = are_small && fields.millisecond.unsigned_abs() <= MOST_KNOWN / 10;
-    if fields.julian < 0 || !(is_known || (major >= 18 && !is_iso)) {
+    if fields.julian < LEAST_KNOWN_DAY || !(is_known || (major >= 18 && !is_iso)) {
         let what = "so great or so small a number in a date";
         return Err(Fault::Refused(StatementError::unsupported(what)));
     }
@@ -71,10 +44,15 @@ fn require_known(fields: &Fields, major: u32) -> Scan<()> {
 }
 
 /// A day, a clock and an offset.
-struct Parts {
+#[derive(Debug)]
+pub(crate) struct Parts {
     date: Civil,
-    clock: i64,
-    west: Option<i32>,
+    /// Microseconds of the day.
+    pub(crate) clock: i64,
+    /// Seconds west of Greenwich, where an offset was given.
+    pub(crate) west: Option<i32>,
+    /// Of a second, where they were given.
+    places: i32,
 }
 
 /// Which parts of a date were given.
@@ -90,6 +68,13 @@ impl Given {
 }
 
 impl Parts {
+    /// Reads a text by a template.
+    pub(crate) fn read(template: &Template, text: &str, reading: Reading<'_>) -> Scan<Self> {
+        let fields = scan(template, text, reading)?;
+        require_known(&fields, reading.major)?;
+        Self::new(&fields, text)
+    }
+
     fn new(fields: &Fields, text: &str) -> Scan<Self> {
         let out_of_range =
             || Fault::Wrong(overflow(format!("date/time field value out of range: \"{text}\"")));
@@ -106,25 +91,65 @@ impl Parts {
         }
         let clock = (i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second)) * SECOND
             + fraction;
-        Ok(Self { date, clock, west: offset(fields, text)? })
+        let mut parts = Self { date, clock, west: None, places: fields.places };
+        parts.west = parts.offset(fields, text)?;
+        Ok(parts)
     }
 
-    fn date(&self, text: &str) -> Scan<i64> {
+    /// Places of a second that are kept.
+    pub(crate) fn places(&self) -> i32 {
+        if self.places == 0 { 6 } else { self.places }
+    }
+
+    /// The date.
+    pub(crate) fn date(&self, text: &str) -> Scan<i64> {
         let days = Some(self.date).filter(|date| date.is_valid()).map(|date| date.days());
         days.filter(|days| is_valid_date(*days))
             .ok_or_else(|| Fault::Wrong(overflow(format!("date out of range: \"{text}\""))))
     }
 
-    fn timestamp(&self, ty: Type, west: i32, places: i32) -> Scan<Moment> {
-        let name = if ty == Type::Timestamp { "timestamp" } else { "timestamptz" };
-        let refused = || Fault::Wrong(overflow(format!("{name} out of range")));
-        if !self.date.is_valid() {
-            return Err(refused());
+    /// What clocks show, in microseconds, if there is such a day. It may be beyond all timestamps.
+    fn local(&self) -> Option<i64> {
+        let date = Some(self.date).filter(|date| date.is_valid())?;
+        date.days().checked_mul(DAY)?.checked_add(self.clock)
+    }
+
+    /// The timestamp so many seconds west, as the type of this name.
+    pub(crate) fn timestamp(&self, west: i32, type_name: &str) -> Scan<i64> {
+        let micros = self.local().and_then(|local| local.checked_add(i64::from(west) * SECOND));
+        let value = micros.filter(|made| is_valid_timestamp(*made));
+        let refused = || Fault::Wrong(overflow(format!("{type_name} out of range")));
+        rounded(value.ok_or_else(refused)?, self.places())
+    }
+
+    /// How many seconds west of Greenwich clocks of a zone are when they show this.
+    pub(crate) fn west_in(&self, zone: &Zone) -> i32 {
+        self.local().map_or(0, |local| -zone.resolve(unix_second(local)).east)
+    }
+
+    /// Seconds west, where an offset was given.
+    fn offset(&self, fields: &Fields, text: &str) -> Scan<Option<i32>> {
+        if fields.zone_sign == 0 {
+            return Ok(fields.abbreviated.as_ref().map(|name| self.west_by(name)));
         }
-        let micros = self.date.days().checked_mul(DAY).and_then(|day| day.checked_add(self.clock));
-        let micros = micros.and_then(|local| local.checked_add(i64::from(west) * SECOND));
-        let value = micros.filter(|made| is_valid_timestamp(*made)).ok_or_else(refused)?;
-        Ok(Moment { ty, value: rounded(value, places)?, west })
+        let (hour, minute) = (fields.zone_hour, fields.zone_minute);
+        if !(0..=MAX_OFFSET_HOUR).contains(&hour) || !(0..60).contains(&minute) {
+            let message = format!("time zone displacement out of range: \"{text}\"");
+            return Err(Fault::Wrong(StatementError::new(SqlState("22009"), message)));
+        }
+        Ok(Some(-fields.zone_sign * (hour * 60 + minute) * 60))
+    }
+
+    fn west_by(&self, abbreviated: &Abbreviated) -> i32 {
+        let (zone, name) = match abbreviated {
+            Abbreviated::East(east) => return -east,
+            Abbreviated::Zone(zone, name) => (zone, name),
+        };
+        let utc = self.local().map_or(0, |local| zone.resolve(unix_second(local)).utc);
+        match zone.abbreviation_at(name.as_bytes(), utc) {
+            Some(kind) => -kind.east,
+            None => self.west_in(zone),
+        }
     }
 }
 
@@ -135,7 +160,7 @@ fn clock(fields: &Fields) -> Scan<(i32, i32, i32)> {
     if fields.is_half_day {
         if !(1..=12).contains(&hour) {
             let message = format!("hour \"{hour}\" is invalid for the 12-hour clock");
-            let error = StatementError::new(super::template::INVALID_FORMAT, message);
+            let error = StatementError::new(INVALID_FORMAT, message);
             let hint = "Use the 24-hour clock, or give an hour between 1 and 12.";
             return Err(Fault::Wrong(error.with_hint(hint)));
         }
@@ -246,15 +271,7 @@ fn is_valid(date: Civil, given: Given) -> bool {
     is_month && is_day && (!is_whole || date.day <= month_length(date.year, date.month))
 }
 
-/// Seconds west, where an offset was given.
-fn offset(fields: &Fields, text: &str) -> Scan<Option<i32>> {
-    if fields.zone_sign == 0 {
-        return Ok(fields.is_utc.then_some(0));
-    }
-    let (hour, minute) = (fields.zone_hour, fields.zone_minute);
-    if !(0..=MAX_OFFSET_HOUR).contains(&hour) || !(0..60).contains(&minute) {
-        let message = format!("time zone displacement out of range: \"{text}\"");
-        return Err(Fault::Wrong(StatementError::new(SqlState("22009"), message)));
-    }
-    Ok(Some(-fields.zone_sign * (hour * 60 + minute) * 60))
+/// The day on which a week of ISO 8601 begins.
+fn iso_week(year: i64, week: i64) -> i64 {
+    first_monday(year) + (week - 1) * 7
 }
