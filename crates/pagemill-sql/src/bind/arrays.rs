@@ -37,6 +37,9 @@ impl Binder<'_> {
             other => self.expr(other),
         });
         let parts = parts.collect::<Result<Vec<Typed>>>()?;
+        if parts.iter().any(Typed::is_row) {
+            return unsupported("an array of rows");
+        }
         if parts.is_empty() && wanted.is_none() {
             let error =
                 StatementError::new(SqlState("42P18"), "cannot determine type of empty array");
@@ -144,8 +147,16 @@ impl Binder<'_> {
                 let place = self.subscript(index)?;
                 return Ok(subscripts::byte_of_name(&self.catalog, &[typed, place]));
             }
-            if self.catalog.base_type(typed.ty.oid, -1).0 == oid::JSONB {
+            let base = self.catalog.base_type(typed.ty.oid, -1).0;
+            if base == oid::JSONB {
                 return self.part_of_document(typed, parts);
+            }
+            if let (oid::POINT | oid::BOX | oid::LSEG | oid::LINE, [Subscript::Index { index }]) =
+                (base, parts)
+                && let Some(element) = self.catalog.type_row(base).map(|row| row.element)
+            {
+                let place = self.subscript(index)?;
+                return Ok(subscripts::part_of_fixed(&self.catalog, &[typed, place], element));
             }
             let message =
                 format!("cannot subscript type {name} because it does not support subscripting");

@@ -45,6 +45,7 @@ pub(crate) mod text;
 pub(crate) mod text_form;
 pub(crate) mod text_search;
 mod uuids;
+mod valid_texts;
 
 use std::sync::Arc;
 
@@ -121,4 +122,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| object_numbers::find(key))
         .or_else(|| log_positions::find(key))
         .or_else(|| uuids::find(key))
+        .or_else(|| valid_texts::find(key))
 }

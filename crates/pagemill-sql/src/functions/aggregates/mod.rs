@@ -28,9 +28,10 @@ use arrow::datatypes::DataType;
 use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
 use datafusion::functions_aggregate::bool_and_or::{bool_and_udaf, bool_or_udaf};
 use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{AggregateUDF, Expr, SortExpr, cast, lit, when};
 
 use super::KernelCall;
@@ -124,6 +125,7 @@ pub(crate) fn aggregate(
         (name, "any,any") if OF_MEMBERS.contains(&name) => {
             call.whole(Making::Json(JsonShape::Object)).map(Some)
         }
+        ("any_value", "anyelement") => call.first_met().map(Some),
         ("range_agg", "anyrange" | "anymultirange") => call.of_ranges(Making::Union).map(Some),
         ("range_intersect_agg", "anyrange" | "anymultirange") => {
             call.of_ranges(Making::Intersection).map(Some)
@@ -228,6 +230,19 @@ impl Call<'_> {
         let call =
             AggregateFunction::new_udf(function, arguments, distinct, filter, Vec::new(), None);
         Typed::new(Expr::AggregateFunction(call), self.result, carrier)
+    }
+
+    /// Any value that is not NULL.
+    fn first_met(self) -> Result<Typed> {
+        if self.argument().is_row() {
+            return unsupported("any_value of a row");
+        }
+        let Typed { expr, carrier, .. } = self.argument().clone();
+        let filter = self.call.filter.map(Box::new);
+        let nulls = Some(NullTreatment::IgnoreNulls);
+        let (function, order) = (first_value_udaf(), self.call.order_by);
+        let call = AggregateFunction::new_udf(function, vec![expr], false, filter, order, nulls);
+        Ok(Typed::new(Expr::AggregateFunction(call), self.result, carrier))
     }
 
     /// Distinct values are counted by their keys.

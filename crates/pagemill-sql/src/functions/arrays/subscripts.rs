@@ -7,10 +7,11 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef};
 use arrow::datatypes::Int32Type;
 use datafusion::scalar::ScalarValue;
+use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 use super::super::integers::numbers;
-use super::super::keys::strings;
+use super::super::keys::{payloads, strings};
 use super::super::rows::{Made, Outcome};
 use super::super::text_form::scalar_of_payload;
 use super::super::{KernelCall, call_kernel};
@@ -18,6 +19,7 @@ use super::value::{ArrayParts, Bound, unexpected};
 use super::{array_at, elements_of};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
+use crate::error::StatementError;
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -52,6 +54,40 @@ fn byte_at(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     match values.is_empty() {
         true => Ok(arrow::array::new_empty_array(&call.carrier)),
         false => ScalarValue::iter_to_array(values).map_err(unexpected),
+    }
+}
+
+/// The value at a subscript, counted from 0, of a type that is made of a fixed number of others: a coordinate of a point, a corner of a box.
+///
+/// Source: `array_get_element` in `src/backend/utils/adt/arrayfuncs.c`, PostgreSQL 14 to 18.
+pub(crate) fn part_of_fixed(catalog: &Arc<Catalog>, arguments: &[Typed], element: Oid) -> Typed {
+    let result = PgType::new(element);
+    let carrier = carrier_of(catalog, result);
+    call_kernel(catalog, ("fixed subscript", part_at), arguments, result, carrier)
+}
+
+fn part_at(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let (values, places) = (payloads(&arguments[0]), numbers::<Int32Type>(&arguments[1]));
+    let length = call.catalog.type_row(call.result.oid).map(|row| usize::try_from(row.length));
+    let Some(Ok(length)) = length else {
+        return Err(StatementError::unsupported("a subscript of this type"));
+    };
+    let one = |row: usize| {
+        let place = (!places.is_null(row)).then(|| usize::try_from(places.value(row)).ok());
+        let begin = place.flatten().and_then(|place| place.checked_mul(length));
+        let value = (!values.is_null(row)).then(|| values.value(row));
+        let part = value
+            .zip(begin)
+            .and_then(|(value, begin)| value.get(begin..begin.checked_add(length)?));
+        match part {
+            None => ScalarValue::try_from(&call.carrier).map_err(unexpected),
+            Some(part) => scalar_of_payload(&call.catalog, call.result, &call.carrier, part),
+        }
+    };
+    let found = (0..values.len()).map(one).collect::<Outcome<Vec<_>>>()?;
+    match found.is_empty() {
+        true => Ok(arrow::array::new_empty_array(&call.carrier)),
+        false => ScalarValue::iter_to_array(found).map_err(unexpected),
     }
 }
 

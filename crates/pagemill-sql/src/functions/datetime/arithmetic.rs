@@ -104,6 +104,20 @@ fn between(x: i64, y: i64) -> Outcome<Interval> {
     justify_hours(Interval::new(0, 0, micros))
 }
 
+/// The same from 17 on, where times without end are so far apart.
+pub(super) fn between_any(x: i64, y: i64) -> Outcome<Vec<u8>> {
+    // Which end a time stands at, if at one.
+    let end = |time: i64| if is_infinite(time) { time.signum() } else { 0 };
+    let found = match (end(x), end(y)) {
+        (0, 0) => between(x, y)?,
+        (a, b) if a == b => return Err(interval_out_of_range()),
+        (a, b) if a > b => Interval::new(i32::MAX, i32::MAX, i64::MAX),
+        _ => Interval::new(i32::MIN, i32::MIN, i64::MIN),
+    };
+    // As it lies: of others, one without end is an error.
+    Ok(found.payload().to_vec())
+}
+
 /// Years, months and days between, as a calendar has them; negative where the first is the earlier one.
 pub(super) fn age((x, y): (i64, i64), is_negative: bool) -> Outcome<Interval> {
     if is_infinite(x) || is_infinite(y) {

@@ -28,7 +28,7 @@ pub(crate) use casts::against;
 use pagemill_types::builtin::oid;
 
 use super::keys::payloads;
-use super::rows::{Outcome, Plain, run};
+use super::rows::{Outcome, Plain, run, two};
 use super::{Implementation, KernelCall};
 use crate::error::StatementError;
 
@@ -54,6 +54,10 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
 
 fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     require_finite(call, arguments)?;
+    let has_infinity = call.catalog.database().cluster().version().major() >= 17;
+    if has_infinity && matches!(&*call.key, "timestamp_mi" | "timestamptz_mi") {
+        return two(arguments, arithmetic::between_any);
+    }
     match call.catalog.time_zone().zip(session_zone::find(&call.key)) {
         Some((zone, zoned)) => zoned(zone, arguments),
         None => run(plain, call, arguments),

@@ -2,6 +2,8 @@
 //!
 //! Source: `src/backend/utils/adt/regexp.c`, `replace_text_regexp` in `varlena.c`, PostgreSQL 14 to 18.
 
+use std::ops::{Range, RangeInclusive};
+
 use arrow::array::{ArrayRef, Int32Array, StringArray};
 
 use super::super::super::logic::arrays::texts_payload;
@@ -50,12 +52,21 @@ fn work(key: &str) -> Option<Work> {
         "textregexsubstr" => (substring, None),
         "textregexreplace_noopt" => (replace, None),
         "textregexreplace" => (replace, Some(3)),
+        "textregexreplace_extended_no_n" | "textregexreplace_extended_no_flags" => {
+            (replace_nth, None)
+        }
+        "textregexreplace_extended" => (replace_nth, Some(5)),
         "regexp_match_no_flags" => (groups, None),
         "regexp_match" => (groups, Some(2)),
         "regexp_count_no_start" | "regexp_count_no_flags" => (count, None),
         "regexp_count" => (count, Some(3)),
         "regexp_substr_no_start" | "regexp_substr_no_n" | "regexp_substr_no_flags" => (nth, None),
-        "regexp_substr_no_subexpr" => (nth, Some(4)),
+        "regexp_substr_no_subexpr" | "regexp_substr" => (nth, Some(4)),
+        "regexp_instr_no_start"
+        | "regexp_instr_no_n"
+        | "regexp_instr_no_endoption"
+        | "regexp_instr_no_flags" => (place_of_nth, None),
+        "regexp_instr_no_subexpr" | "regexp_instr" => (place_of_nth, Some(5)),
         "regexp_matches_no_flags" => (all_groups, None),
         "regexp_matches" => (all_groups, Some(2)),
         "regexp_split_to_array_no_flags" => (split, None),
@@ -95,11 +106,21 @@ impl Search<'_> {
 
     /// An integer that must be positive; 1 where there is no such argument.
     fn number(&self, number: usize, name: &str) -> Outcome<usize> {
-        let Some(argument) = self.arguments.get(number) else { return Ok(1) };
+        Ok(self.number_within(number, name, 1..=i32::MAX)?.unwrap_or(1))
+    }
+
+    /// An integer that must be within bounds, where there is such an argument.
+    fn number_within(
+        &self,
+        number: usize,
+        name: &str,
+        bounds: RangeInclusive<i32>,
+    ) -> Outcome<Option<usize>> {
+        let Some(argument) = self.arguments.get(number) else { return Ok(None) };
         let column: &Int32Array = argument.as_any().downcast_ref().expect("an integer"); // infallible: types were settled
         let value = column.value(self.row);
         match usize::try_from(value) {
-            Ok(value) if value > 0 => Ok(value),
+            Ok(found) if bounds.contains(&value) => Ok(Some(found)),
             _ => {
                 let message = format!("invalid value for parameter \"{name}\": {value}");
                 Err(StatementError::new(SqlState::INVALID_PARAMETER, message))
@@ -171,7 +192,7 @@ impl Options {
     fn read(&mut self, flags: &str, key: &str) -> Outcome<()> {
         for flag in flags.chars() {
             match flag {
-                'g' if matches!(key, "textregexreplace" | "regexp_matches") => {
+                'g' if key.starts_with("textregexreplace") || key == "regexp_matches" => {
                     self.is_global = true
                 }
                 'g' => return Err(no_global(key)),
@@ -264,9 +285,8 @@ fn groups(search: &mut Search<'_>) -> Outcome<Answer> {
 
 /// The groups of one match, or all of it where there are none.
 fn texts_of_groups(search: &Search<'_>, places: &Places) -> Vec<Option<String>> {
-    let of = |place: &Option<std::ops::Range<usize>>| {
-        place.clone().map(|place| search.text[place].to_owned())
-    };
+    let of =
+        |place: &Option<Range<usize>>| place.clone().map(|place| search.text[place].to_owned());
     let skipped = usize::from(search.pattern.groups() > 0);
     places[skipped..].iter().map(of).collect()
 }
@@ -284,12 +304,24 @@ fn all_groups(search: &mut Search<'_>) -> Outcome<Answer> {
 }
 
 fn replace(search: &mut Search<'_>) -> Outcome<Answer> {
+    let wanted = usize::from(!search.is_global);
+    replaced(search, Some(0), wanted)
+}
+
+/// From a character on, and of a match by its number; of all for 0.
+fn replace_nth(search: &mut Search<'_>) -> Outcome<Answer> {
+    let from = search.start(3)?;
+    let wanted = search.number_within(4, "n", 0..=i32::MAX)?.unwrap_or(1); // default: without a number, the first
+    replaced(search, from, wanted)
+}
+
+fn replaced(search: &mut Search<'_>, begin: Option<usize>, wanted: usize) -> Outcome<Answer> {
     let replacement = search.text_argument(2).to_owned();
     let has_groups = replacement
         .as_bytes()
         .windows(2)
         .any(|two| two[0] == b'\\' && (b'1'..=b'9').contains(&two[1]));
-    let (mut made, mut copied, mut from) = (String::new(), 0, Some(0));
+    let (mut made, mut copied, mut from, mut met) = (String::new(), 0, begin, 0);
     while let Some(start) = from {
         let places = match has_groups {
             true => search.pattern.find_groups(search.text, start)?,
@@ -297,10 +329,13 @@ fn replace(search: &mut Search<'_>) -> Outcome<Answer> {
         };
         let Some(places) = places else { break };
         let Some(whole) = places[0].clone() else { break };
-        made.push_str(&search.text[copied..whole.start]);
-        put(&mut made, &replacement, search.text, &places);
-        copied = whole.end;
-        from = if search.is_global { search.behind(whole.start, whole.end) } else { None };
+        met += 1;
+        if wanted == 0 || met == wanted {
+            made.push_str(&search.text[copied..whole.start]);
+            put(&mut made, &replacement, search.text, &places);
+            copied = whole.end;
+        }
+        from = if met == wanted { None } else { search.behind(whole.start, whole.end) };
     }
     made.push_str(&search.text[copied..]);
     Ok(Answer::Text(made))
@@ -341,17 +376,52 @@ fn count(search: &mut Search<'_>) -> Outcome<Answer> {
 }
 
 fn nth(search: &mut Search<'_>) -> Outcome<Answer> {
-    let (mut from, wanted) = (search.start(2)?, search.number(3, "n")?);
-    let mut found = 0;
+    let (from, wanted) = (search.start(2)?, search.number(3, "n")?);
+    let group = search.number_within(5, "subexpr", 0..=i32::MAX)?.unwrap_or(0); // default: all of the match
+    let place = place_of(search, (from, wanted), group)?;
+    Ok(place.map_or(Answer::Null, |place| Answer::Text(search.text[place].to_owned())))
+}
+
+/// The number of the character that a match begins with, or of the one behind it.
+fn place_of_nth(search: &mut Search<'_>) -> Outcome<Answer> {
+    let (from, wanted) = (search.start(2)?, search.number(3, "n")?);
+    let is_end = search.number_within(4, "endoption", 0..=1)? == Some(1);
+    let group = search.number_within(6, "subexpr", 0..=i32::MAX)?.unwrap_or(0); // default: all of the match
+    let Some(place) = place_of(search, (from, wanted), group)? else {
+        return Ok(Answer::Number(0));
+    };
+    let at = if is_end { place.end } else { place.start };
+    let before = search.text[..at].chars().count();
+    // A text has fewer bytes than numbers go.
+    Ok(Answer::Number(i32::try_from(before).map_or(0, |before| before + 1)))
+}
+
+/// Where a match by its number is, or a group of it. Where there are no groups, all of a match is the first.
+fn place_of(
+    search: &mut Search<'_>,
+    (mut from, wanted): (Option<usize>, usize),
+    group: usize,
+) -> Outcome<Option<Range<usize>>> {
+    let is_group = group > 0 && search.pattern.groups() > 0;
+    let mut met = 0;
     while let Some(start) = from {
-        let Some(place) = search.pattern.find(search.text, start)? else { break };
-        found += 1;
-        if found == wanted {
-            return Ok(Answer::Text(search.text[place].to_owned()));
+        let places = match is_group {
+            true => search.pattern.find_groups(search.text, start)?,
+            false => search.pattern.find(search.text, start)?.map(|place| vec![Some(place)]),
+        };
+        let Some(places) = places else { break };
+        let Some(whole) = places[0].clone() else { break };
+        met += 1;
+        if met == wanted {
+            return Ok(match (is_group, group) {
+                (true, group) => places.get(group).cloned().flatten(),
+                (false, 0 | 1) => Some(whole),
+                (false, _) => None,
+            });
         }
-        from = search.behind(place.start, place.end);
+        from = search.behind(whole.start, whole.end);
     }
-    Ok(Answer::Null)
+    Ok(None)
 }
 
 /// What lies between matches; empty ones at the ends and right behind another count for none.
