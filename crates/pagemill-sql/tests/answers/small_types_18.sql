@@ -23,3 +23,6 @@ select timestamp 'infinity' - timestamp 'infinity';
 select pg_input_is_valid('34', 'integer'), pg_input_is_valid('34x', 'int4'), pg_input_is_valid('1234.567', 'numeric(7,4)'), pg_input_is_valid('1234.567', 'numeric(8,4)'), pg_input_is_valid('{1,zed}', 'integer[]'), pg_input_is_valid('abcde', 'char(4)'), pg_input_is_valid('abcd  ', 'char(4)'), pg_input_is_valid('2024-13-01', 'date'), pg_input_is_valid('[1,2', 'int4range'), pg_input_is_valid(null, 'date'), pg_input_is_valid('{"a":', 'jsonb'), pg_input_is_valid('1.2.3.4', 'inet');
 select x, pg_input_is_valid(x, 'bigint') from (values ('1'), ('x'), ('99999999999999999999'), (null)) v(x);
 select pg_input_is_valid('1', 'nope');
+select sum(m), sum(m) filter (where m > '2') from (values (money '1.50'), ('-7'), (null), ('90000000000000000')) v(m);
+select sum(m) from (values (money '90000000000000000'), ('90000000000000000')) v(m);
+select g, sum(m) over (partition by g order by m rows between 1 preceding and current row) from (values (1, money '1.50'), (1, '-7'), (1, null), (2, '3')) v(g, m) order by 1, 2;

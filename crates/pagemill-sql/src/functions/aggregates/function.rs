@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
 };
 
+use super::amounts::AmountSums;
 use super::collected::{Collected, Collection, Concatenation, list_fields};
 use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
@@ -30,6 +31,10 @@ pub(super) enum Kind {
     /// Of floats.
     Float(Wanted),
     Intervals(OfIntervals),
+    /// Of money.
+    Amounts {
+        is_checked: bool,
+    },
     /// Of pairs of floats.
     Pairs(OfPairs),
     Extreme(Extreme),
@@ -54,6 +59,7 @@ impl Kind {
             (Self::Float(Wanted::Sum), _) => Box::new(FloatSum::<Float64Type>::new()),
             (Self::Float(wanted), _) => Box::new(FloatMoments::new(*wanted)),
             (Self::Intervals(wanted), _) => Box::new(IntervalSums::new(*wanted)),
+            (Self::Amounts { is_checked }, _) => Box::new(AmountSums::new(*is_checked)),
             (Self::Pairs(wanted), _) => Box::new(Pairs::new(*wanted)),
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
             (Self::Concatenation, _) => Box::new(Concatenation::default()),
@@ -64,7 +70,9 @@ impl Kind {
     fn state(&self, carriers: &[DataType]) -> Vec<(String, DataType)> {
         let named = |name: &str, carrier: &DataType| (name.to_owned(), carrier.clone());
         match self {
-            Self::Exact(_) | Self::Intervals(_) => vec![named("sums", &DataType::Binary)],
+            Self::Exact(_) | Self::Intervals(_) | Self::Amounts { .. } => {
+                vec![named("sums", &DataType::Binary)]
+            }
             Self::Float(Wanted::Sum) => vec![named("sum", &carriers[0])],
             Self::Float(_) => {
                 ["count", "sum", "squares"].map(|name| named(name, &DataType::Float64)).to_vec()
@@ -80,7 +88,10 @@ impl Kind {
 
     /// True where the order of the rows does not show in the result.
     pub(super) fn is_any_order(&self) -> bool {
-        matches!(self, Self::Exact(_) | Self::Intervals(_) | Self::Extreme(_))
+        matches!(
+            self,
+            Self::Exact(_) | Self::Intervals(_) | Self::Amounts { .. } | Self::Extreme(_)
+        )
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! Source: `src/include/catalog/pg_aggregate.dat`, PostgreSQL 14 to 18.
 
+mod amounts;
 mod collected;
 mod exact;
 mod extreme;
@@ -102,10 +103,7 @@ pub(crate) fn aggregate(
             let wide = cast(call.argument().expr.clone(), DataType::Int64);
             Ok(Some(call.engine(sum_udaf(), wide, DataType::Int64)))
         }
-        // A sum that is too great begins again from below; from 18 on it is an error, which there is none for here.
-        ("sum", "money") if catalog.database().cluster().version().major() < 18 => {
-            Ok(Some(call.same_carrier(sum_udaf())))
-        }
+        ("sum", "money") => call.of_amounts().map(Some),
         ("sum" | "avg", "interval") => call.of_intervals().map(Some),
         (name, "float8,float8") if let Some(wanted) = OfPairs::named(name) => {
             call.of_pairs(wanted).map(Some)
@@ -303,6 +301,13 @@ impl Call<'_> {
         };
         self.name = if wanted.is_average { "interval_avg" } else { "interval_sum" };
         self.ours(Kind::Intervals(wanted), vec![argument.expr], DataType::Binary)
+    }
+
+    fn of_amounts(mut self) -> Result<Typed> {
+        let argument = self.argument().clone();
+        let is_checked = self.catalog.database().cluster().version().major() >= 18;
+        self.name = "money_sum";
+        self.ours(Kind::Amounts { is_checked }, vec![argument.expr], DataType::Int64)
     }
 
     fn of_pairs(self, wanted: OfPairs) -> Result<Typed> {
