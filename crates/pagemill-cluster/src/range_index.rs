@@ -25,6 +25,9 @@ use crate::relation::{ClassRow, Relation};
 /// How the names end of the operator classes that keep the lowest and the highest value.
 const CLASS_NAMES: &[u8] = b"_minmax_ops";
 
+/// The bytes of a `name`.
+const NAME_BYTES: i16 = 64;
+
 /// Such an index.
 #[derive(Debug, Clone)]
 pub struct RangeIndex {
@@ -91,6 +94,10 @@ impl Database {
             return Ok(Some(RangeColumn { layout, key: None }));
         };
         let collation = row.collations.get(at).copied().unwrap_or(Oid::INVALID);
+        // A name is kept in all its 64 bytes, zeros included, which constants and their order do not have.
+        if layout.len == NAME_BYTES {
+            return Ok(Some(RangeColumn { layout, key: None }));
+        }
         let order = self.key_order(class, column.type_oid, Some(collation))?.ok();
         let key = |order| KeyColumn { layout, order, descending: false, nulls_first: false };
         Ok(Some(RangeColumn { layout, key: order.map(|order| (position(number), key(order))) }))

@@ -103,6 +103,10 @@ fn convert(
         return text_form::accepted(catalog, typed, ty);
     }
     let Some(way) = pathway(catalog, typed.ty.oid, target.oid, context) else {
+        let base = catalog.base_type(typed.ty.oid, -1).0;
+        if target.oid == RECORD && catalog.type_row(base).is_some_and(|row| row.kind == b'c') {
+            return unsupported("a stored row as a record");
+        }
         let (from, to) = (catalog.type_name(typed.ty.oid), catalog.type_name(target.oid));
         let message = format!("cannot cast type {from} to {to}");
         return Err(StatementError::new(SqlState::CANNOT_COERCE, message).into());

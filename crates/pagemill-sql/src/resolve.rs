@@ -145,7 +145,8 @@ fn can_coerce(catalog: &Catalog, source: Oid, target: Oid) -> bool {
     if source == UNKNOWN {
         return true;
     }
-    if target == RECORD && catalog.type_row(source).is_some_and(|row| row.kind == b'c') {
+    let base = |oid| catalog.type_row(catalog.base_type(oid, -1).0);
+    if target == RECORD && base(source).is_some_and(|row| row.kind == b'c') {
         return true;
     }
     if polymorphic::is_any(target) {
@@ -425,18 +426,24 @@ fn settle<'c>(
             oid => Some(oid),
         }
     };
-    let unsettled = || {
-        let what = "could not determine polymorphic type because input has type unknown";
+    // Ranges are named where only they are not known.
+    let unsettled = |oid: Oid| {
+        let named = match element {
+            Some(_) if polymorphic::is_range(oid) => format!("{} ", catalog.type_name(oid)),
+            _ => String::new(),
+        };
+        let what =
+            format!("could not determine polymorphic type {named}because input has type unknown");
         Error::from(StatementError::new(SqlState::DATATYPE_MISMATCH, what))
     };
     let mut arguments = Vec::with_capacity(declared.len());
     for (oid, given) in declared.iter().zip(given) {
         arguments.push(match *oid {
             ANY => *given,
-            oid => settled(oid).ok_or_else(unsettled)?,
+            oid => settled(oid).ok_or_else(|| unsettled(oid))?,
         });
     }
-    let result = settled(function.result).ok_or_else(unsettled)?;
+    let result = settled(function.result).ok_or_else(|| unsettled(function.result))?;
     Ok(Chosen { function, arguments, result })
 }
 

@@ -11,10 +11,10 @@ use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
 /// In rising order with some noise, so that ranges overlap a little; rows without values, a range of nothing but those, and one that is empty.
 const TABLES: &str = "
-    create table logged(id int8, at timestamptz, day date, n numeric, f float8, t text collate \"C\", b char(9), u uuid, x text, o oid, i inet)
+    create table logged(nm name, id int8, at timestamptz, day date, n numeric, f float8, t text collate \"C\", b char(9), u uuid, x text, o oid, i inet)
         with (autovacuum_enabled = off);
     create function fill(first int, last int) returns void language sql as $$
-        insert into logged select g + h % 40, timestamptz '2024-01-01 00:00+00' + (g + h % 90) * interval '1 minute',
+        insert into logged select left(lpad((g / 7)::text, 5, chr(48)), 5), g + h % 40, timestamptz '2024-01-01 00:00+00' + (g + h % 90) * interval '1 minute',
             case when g between 9000 and 11000 then null else date '2024-01-01' + (g / 50) end,
             case when h % 97 = 0 then null when g % 5001 = 0 then 'NaN' else (g - 9000)::numeric / 7 end,
             case when h % 50 = 0 then null else (g - 5000) / 16.0 end, lpad((g + h % 9)::text, 8, '0'),
@@ -29,6 +29,7 @@ const TABLES: &str = "
     create index logged_multi on logged using brin (o oid_minmax_multi_ops);
     create index logged_expression on logged using brin ((id + 1), f);
     create index logged_collated on logged using brin (x, o) with (pages_per_range = 16);
+    create index logged_name on logged using brin (nm) with (pages_per_range = 4);
     create index logged_inet on logged using brin (i inet_minmax_ops) with (pages_per_range = 8);
     select brin_desummarize_range('logged_id', 40);
     delete from logged where id between 3000 and 6000;
@@ -38,7 +39,9 @@ const TABLES: &str = "
     create index bare_id on bare using brin (id);
 ";
 
-const CONDITIONS: [&str; 30] = [
+const CONDITIONS: [&str; 32] = [
+    "nm = '01000'",
+    "nm <= '00002'",
     "id = 17",
     "id in (5, 12000, 19999, 70000)",
     "id between 7000 and 7100",

@@ -90,6 +90,13 @@ impl Binder<'_> {
     /// The first of the largest or smallest; NULLs are passed over.
     fn extreme(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let arguments = self.in_common(&name.to_uppercase(), arguments)?;
+        if let Some(ty) = arguments.first().map(|typed| typed.ty.oid)
+            && keys::check_order(&self.catalog, ty).is_err()
+        {
+            let name = self.catalog.type_name(ty);
+            let message = format!("could not identify a comparison function for type {name}");
+            return fail(SqlState::UNDEFINED_FUNCTION, message);
+        }
         let mut best: Option<Typed> = None;
         for next in arguments {
             best = Some(match best {

@@ -138,7 +138,8 @@ impl Binder<'_> {
         }
         let base = self.catalog.base_type(row_type, -1).0;
         let Some(fields) = fields_of_type(&self.catalog, base)? else {
-            let message = format!("first argument of {key} must be a row type");
+            let told = key.strip_suffix("_valid").unwrap_or(key); // the server knows itself by the other's name
+            let message = format!("first argument of {told} must be a row type");
             return fail(SqlState::DATATYPE_MISMATCH, message);
         };
         if base != row_type {

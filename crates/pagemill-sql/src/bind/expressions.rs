@@ -18,7 +18,7 @@ use super::query::boolean;
 use super::scope::{at, at_start};
 use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
-use crate::coerce::{coerce, constant};
+use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::keys;
 use crate::functions::row_values::field_at;
@@ -48,18 +48,19 @@ impl Binder<'_> {
             },
             Syntax::Value(value) => self.literal(&value.value),
             Syntax::TypedString(typed) => {
+                use sqlparser::ast::DataType as Named;
                 let ty = match &typed.data_type {
-                    // Of a constant alone, bits without a length are as many as are written.
-                    sqlparser::ast::DataType::Bit(None) => PgType::new(oid::BIT),
+                    // Of a constant alone, bits and characters without a length are as many as are written.
+                    Named::Bit(None) => PgType::new(oid::BIT),
+                    Named::Char(None) | Named::Character(None) => PgType::new(oid::BPCHAR),
                     named => self.type_named(named)?,
                 };
-                match &typed.value.value {
-                    Value::SingleQuotedString(text) => {
-                        let value = constant(&self.catalog, ty, text);
-                        value.map_err(|error| at_start(error, typed.value.span))
-                    }
-                    _ => fail(SqlState::SYNTAX_ERROR, format!("syntax error at {syntax}")),
+                let literal = self.literal(&typed.value.value)?;
+                if literal.literal.is_none() {
+                    return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {syntax}"));
                 }
+                let cast = coerce(&self.catalog, literal, ty, CastContext::Explicit);
+                cast.map_err(|error| at_start(error, typed.value.span))
             }
             Syntax::Interval(interval) => self.interval(interval),
             Syntax::BinaryOp { left, op, right } => self.binary(left, op, right),

@@ -15,7 +15,7 @@ use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::{keys, numeric};
-use crate::resolve::common_type_of;
+use crate::resolve::{common_type_of, pathway};
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -147,9 +147,20 @@ impl Binder<'_> {
         let first = given.first().map_or(-1, |typed| typed.ty.modifier);
         let agree = given.iter().all(|t| t.ty.oid == common && t.ty.modifier == first);
         let target = PgType::new(common).with_modifier(if agree { first } else { -1 });
-        let bring = |typed: Typed| match typed.ty.oid == common {
-            true => Ok(typed),
-            false => coerce(&self.catalog, typed, PgType::new(common), CastContext::Implicit),
+        let bring = |typed: Typed| {
+            let own = typed.ty.oid;
+            if own == common {
+                return Ok(typed);
+            }
+            let is_open = typed.literal.is_some() || typed.parameter.is_some();
+            let implicit = CastContext::Implicit;
+            let is_told = !is_open && !matches!(form, "" | "CASE");
+            if is_told && pathway(&self.catalog, own, common, implicit).is_none() {
+                let (from, to) = (self.catalog.type_name(own), self.catalog.type_name(common));
+                let message = format!("{form} could not convert type {from} to {to}");
+                return fail(SqlState::CANNOT_COERCE, message);
+            }
+            coerce(&self.catalog, typed, PgType::new(common), implicit)
         };
         let mut brought = given.into_iter().map(bring).collect::<Result<Vec<Typed>>>()?;
         let collation = crate::coerce::result_collation(&brought)?;

@@ -68,6 +68,10 @@ impl Binder<'_> {
             let message = "DISTINCT is not implemented for window functions";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
         }
+        if !arguments.order_by.is_empty() {
+            let message = "aggregate ORDER BY is not implemented for window functions";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
+        }
         if call.null_treatment.is_some() {
             return unsupported("IGNORE NULLS");
         }

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, Int32Array, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, Int32Array, StringArray, StringBuilder,
+};
 use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt32Type, UInt64Type,
 };
@@ -340,6 +342,7 @@ fn is_unreadable(output: &TypeOutput) -> bool {
 pub(crate) fn cast(catalog: &Arc<Catalog>, typed: Typed, target: PgType) -> Result<Typed> {
     let carrier = carrier_of(catalog, target);
     let kernel = match carrier {
+        DataType::Utf8 if catalog.base_type(target.oid, -1).0 == oid::NAME => to_name,
         DataType::Utf8 if !is_text(catalog, typed.ty) => to_text,
         _ => from_text,
     };
@@ -362,6 +365,15 @@ pub(crate) fn printer_of(catalog: &Arc<Catalog>, ty: PgType) -> Result<Printer, 
         Error::Statement(error) => error,
         other => StatementError::new(SqlState::DATA_CORRUPTED, other.to_string()),
     })
+}
+
+/// Names are cut to what fits.
+fn to_name(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    const MOST: usize = 63;
+    let texts = to_text(call, arguments)?;
+    let cut = |text: &'_ str| text[..text.floor_char_boundary(MOST)].to_owned();
+    let names = texts.as_string::<i32>().iter().map(|text| text.map(cut));
+    Ok(Arc::new(names.collect::<StringArray>()))
 }
 
 pub(crate) fn to_text(

@@ -23,7 +23,25 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "jsonb_set_lax" => set_lax,
         "jsonb_insert" => |call, a| changed(call, a, |text, row| inserted(text, a, row)),
         "jsonb_delete_path" => |call, a| changed(call, a, |text, row| deleted(text, a, row)),
-        "jsonb_delete_array" => |call, a| changed(call, a, |text, row| without_names(text, a, row)),
+        "jsonb_delete_array" => |call, a| match a {
+            [_, names] if names.as_binary_opt::<i32>().is_some() => {
+                changed(call, a, |text, row| {
+                    without_names(
+                        text,
+                        &steps(names, row)?.into_iter().flatten().collect::<Vec<_>>(),
+                    )
+                })
+            }
+            // The names one by one, of which a NULL is none.
+            [_, names @ ..] => changed(call, &a[..1], |text, row| {
+                let given = names.iter().filter(|name| !name.is_null(row));
+                without_names(
+                    text,
+                    &given.map(|name| strings(name).value(row).to_owned()).collect::<Vec<_>>(),
+                )
+            }),
+            [] => changed(call, a, |text, _| Ok(text.to_owned())),
+        },
         "jsonb_strip_nulls" => {
             |call, a| changed(call, a, |text, row| stripped(text, strips_arrays(a, row)))
         }
@@ -251,9 +269,7 @@ fn in_array(
     Ok(format!("[{}]", written.join(",")))
 }
 
-fn without_names(text: &str, arguments: &[ArrayRef], row: usize) -> Outcome<String> {
-    // NULL is no name.
-    let names: Vec<String> = steps(&arguments[1], row)?.into_iter().flatten().collect();
+fn without_names(text: &str, names: &[String]) -> Outcome<String> {
     match Kind::of(text) {
         Kind::Object => {
             let kept = members(text)?.into_iter().filter(|(name, _)| !names.contains(name));
