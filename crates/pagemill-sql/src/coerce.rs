@@ -69,6 +69,12 @@ pub(crate) fn coerce(
         let decided = undecided.decide(catalog, target.oid)?;
         return fit(catalog, decided, target, context);
     }
+    // A literal of a domain is one of the type under it first, which is fitted as any other.
+    if matches!(&typed.literal, Some(Some(_)))
+        && let Some(row) = catalog.type_row(target.oid).filter(|row| row.kind == b'd')
+    {
+        return of_domain(catalog, typed, row, context);
+    }
     if let Some(text) = &typed.literal {
         // A literal is read as its type has it, then fitted to the modifier; only an interval's says how it is read.
         let first = if target.oid == oid::INTERVAL { target } else { target.with_modifier(-1) };
@@ -93,14 +99,8 @@ fn convert(
     if typed.ty.oid == target.oid {
         return Ok(typed);
     }
-    let row = catalog.type_row(target.oid).filter(|row| row.kind == b'd');
-    if let Some(row) = row {
-        // A value of the type under it, of its length, that the domain accepts.
-        let (base, modifier) = catalog.base_type(target.oid, -1);
-        let wanted = PgType::new(base).with_modifier(modifier);
-        let typed = coerce(catalog, with_base_type(catalog, typed), wanted, context)?;
-        let ty = PgType { collation: row.collation, ..PgType::new(target.oid) };
-        return text_form::accepted(catalog, typed, ty);
+    if let Some(row) = catalog.type_row(target.oid).filter(|row| row.kind == b'd') {
+        return of_domain(catalog, with_base_type(catalog, typed), row, context);
     }
     let Some(way) = pathway(catalog, typed.ty.oid, target.oid, context) else {
         let base = catalog.base_type(typed.ty.oid, -1).0;
@@ -132,6 +132,22 @@ fn convert(
             }
         }
     }
+}
+
+/// A value of the type under a domain, of its length, that the domain accepts.
+///
+/// Source: `coerce_type` and `coerce_to_domain` in `src/backend/parser/parse_coerce.c`, PostgreSQL 18.
+fn of_domain(
+    catalog: &Arc<Catalog>,
+    typed: Typed,
+    domain: &TypeRow,
+    context: CastContext,
+) -> Result<Typed> {
+    let (base, modifier) = catalog.base_type(domain.oid, -1);
+    let wanted = PgType::new(base).with_modifier(modifier);
+    let typed = coerce(catalog, typed, wanted, context)?;
+    let ty = PgType { collation: domain.collation, ..PgType::new(domain.oid) };
+    text_form::accepted(catalog, typed, ty)
 }
 
 /// Casts take the value, then perhaps the modifier, then perhaps whether it was asked for.

@@ -15,7 +15,7 @@ use crate::typed::Typed;
 use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION};
 
 /// Types whose comparison functions are `NAMEeq`, `NAMElt` …, and whose carriers or keys compare as they do.
-const FAMILIES: [&str; 46] = [
+const FAMILIES: [&str; 47] = [
     "jsonb_",
     "array_",
     "bit",
@@ -52,6 +52,7 @@ const FAMILIES: [&str; 46] = [
     "time_",
     "timestamp_",
     "timestamptz_",
+    "timetz_",
     "tsquery_",
     "tsvector_",
     "uuid_",

@@ -15,6 +15,7 @@
 //! | jsonb, order where texts sort by bytes | bytes that sort as the documents do ([`super::logic::json_order`]) |
 //! | jsonb, equality | its text, with numbers without zeros at their end |
 //! | intervals | the time they are taken for: 30 days a month, 24 hours a day |
+//! | times with zones, order | what they are in Greenwich, then their zones |
 //! | tsvector, tsquery | bytes that sort as they do: sizes first |
 //! | inet and cidr, order | the family, the network, the length of its mask, the address |
 //! | pg_lsn, order | its bytes, the highest one first |
@@ -59,6 +60,7 @@ enum Class {
     Bits,
     Address,
     LogPosition,
+    ZonedTime,
     Array,
     Range,
     Document,
@@ -79,6 +81,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         oid::BIT | oid::VARBIT => Class::Bits,
         oid::INET | oid::CIDR => Class::Address,
         oid::PG_LSN => Class::LogPosition,
+        oid::TIMETZ => Class::ZonedTime,
         oid::JSONB => Class::Document,
         oid::TSVECTOR => Class::TextSearch(text_search::VECTOR_KEY),
         oid::TSQUERY => Class::TextSearch(text_search::QUERY_KEY),
@@ -122,6 +125,10 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
             let (argument, key) = (std::slice::from_ref(typed), ("lsn_key", position_order as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
         }
+        Class::ZonedTime => {
+            let (argument, key) = (std::slice::from_ref(typed), ("timetz_key", zoned_order as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
         Class::Array => array_key(catalog, typed, order_key),
         Class::Range => range_key(catalog, typed, order_key),
         Class::Document if is_by_bytes(catalog, DEFAULT_COLLATION) => {
@@ -162,7 +169,7 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
         Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
         Class::Array => array_key(catalog, typed, equality_key),
         Class::Range => range_key(catalog, typed, equality_key),
-        Class::Bits | Class::Address | Class::LogPosition | Class::Carrier => {
+        Class::Bits | Class::Address | Class::LogPosition | Class::ZonedTime | Class::Carrier => {
             Ok(typed.expr.clone())
         }
         Class::Document => {
@@ -422,6 +429,11 @@ fn address_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Sta
 /// Positions in the write-ahead log in bytes that sort as they do.
 fn position_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
     one(arguments, super::log_positions::order_key)
+}
+
+/// Times with zones in bytes that sort as they do.
+fn zoned_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    one(arguments, super::datetime::zoned_times::order_key)
 }
 
 /// Bits in bytes that sort as they do.

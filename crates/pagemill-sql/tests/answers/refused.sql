@@ -27,7 +27,6 @@ with recursive a as (select * from b), b as (select 1 as x) select * from a;
 select id from people p where 3 = (with recursive r(n) as (select p.id union all select n+1 from r where n<3) select max(n) from r);
 select string_agg(name, ',') from (select name from people where id < 9 order by id desc) s;
 select 0b101;
-select 1 in (select 2;
 select 2<>/**/3;
 select 1 as n union select 1.0;
 select a as x, a as y from (values (1)) t(a) group by x, rollup(y);

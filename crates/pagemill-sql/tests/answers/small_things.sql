@@ -108,3 +108,8 @@ select coalesce('1'::jsonb, '1'::json);
 select char 'xyz', pg_typeof(char 'xyz'), char(2) 'xyz', varchar(2) 'xyz', character varying(2) 'xyz', bit(2) '101', bit(5) '101', varbit(2) '101', bit varying(2) '101', bit '101', date $$2024-01-01$$, date E'2024-01-02', numeric(4,1) '12.34';
 select greatest(xmin, xmin) from people;
 select timestamp(0) '2024-01-01 00:00:00.7', time(1) '01:02:03.456', date 'x';
+select '101'::short_bits, 'abcdef'::short_text, cast('nope' as short_text), null::short_text, '5'::small_int, '{1,2,3}'::doc_three;
+select 'no'::short_text;
+select '100'::small_int;
+select 'x'::doc_positive;
+select null::doc_not_null;

@@ -138,3 +138,16 @@ select id, lseg(point(id, 0), point(0, id)) # lseg(point(0, 0), point(5, 5)), ar
 select id from people where id < 100 order by point(id, 50 - id) <-> point '(30,30)', id limit 5;
 select point '(1,2)' + null::point, null::box && box '(0,0),(1,1)', area(null::circle), null::polygon @> point '(1,1)';
 select null::inet = inet '1.2.3.4', null::pg_lsn < '0/1', null::macaddr8 = macaddr8 '01:02:03:04:05:06';
+select timetz '10:00+02' < timetz '09:00+00', timetz '10:00+02' = timetz '08:00+00', timetz '10:00+02' > timetz '08:00+00', timetz '08:00-05' >= timetz '13:00+00', timetz '08:00+00' <> timetz '08:00+00';
+select z from (values (timetz '10:00+02'), ('08:00+00'), ('08:00-05'), ('23:59:59.5+14'), (null), ('08:00+00'), ('24:00:00-15:59:59')) v(z) order by z desc;
+select z, count(*) from (values (timetz '10:00+02'), ('08:00+00'), ('08:00+00')) v(z) group by z order by z;
+select min(z), max(z), count(distinct z) from (values (timetz '10:00+02'), ('08:00+00'), ('08:00-05'), (null)) v(z);
+select timetz '23:00+02' + interval '2 hours', timetz '01:00-03' - interval '90 minutes 1 day', timetz '10:00+01'::time, timetz '10:00:00.56789+01'::timetz(2), date '2024-02-29' + timetz '23:30-02', date 'infinity' + timetz '10:00+00', timetz '10:00+00' + date '2024-01-01';
+select greatest(timetz '10:00+02', timetz '09:00+01', timetz '08:00+00'), least(timetz '10:00+02', '09:00+01'), timetz '10:00+02' between '07:00+00' and '09:00+00', timetz '10:00+00' in ('12:00+02', '10:00+00');
+select count(*) from (values (timetz '10:00+02')) a(x) join (values (timetz '10:00+02'), ('08:00+00')) b(x) using (x);
+select extract(hour from z), extract(minute from z), extract(second from z), extract(millisecond from z), extract(microsecond from z), extract(epoch from z), extract(timezone from z), extract(timezone_hour from z), extract(timezone_minute from z), date_part('epoch', z), date_part('second', z), date_part('timezone_minute', z) from (values (timetz '13:30:25.575401-04:30'), ('00:00:00+02'), ('24:00:00-15:59')) v(z);
+select extract(day from timetz '10:00+00');
+select extract(fortnight from timetz '10:00+00');
+select date_part('timezone', timetz '10:00+05:45'), date_part('hour', timetz '10:00+05:45');
+select string_agg(b, '\x00'::bytea), string_agg(b, null), string_agg(distinct b, ','::bytea order by b), string_agg(b, '-'::bytea) filter (where b > '\x02') from (values ('\x0102'::bytea), (null), ('\x03'), ('\xff00'), ('\x03')) v(b);
+select g, string_agg(b, '-'::bytea order by b desc) from (values (1, '\x0102'::bytea), (1, null), (2, '\x03'), (1, '\xff00')) v(g, b) group by g order by g;

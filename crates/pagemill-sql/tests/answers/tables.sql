@@ -35,6 +35,8 @@ insert into spans values (1001,'empty','empty','empty','empty','empty','empty','
 insert into spans(id) values (1005);
 create domain doc_positive as int check (value > 0);
 create domain doc_not_null as int not null;
+create domain short_bits as bit(8);
+create domain short_text as varchar(3) check (value <> 'no');
 create domain doc_three as int[] check (array_length(value, 1) = 3);
 create type doc_row as (a text, b int, c timestamp);
 create type doc_all as (i int, ia int[], ta text[], c char(10), ca char(10)[], n numeric(7, 2), js json, jsb jsonb, jsa json[], rec doc_row, reca doc_row[], p doc_positive, pa doc_positive[]);

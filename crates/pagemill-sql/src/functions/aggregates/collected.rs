@@ -154,54 +154,80 @@ impl Accumulator for Collected {
     }
 }
 
-/// `string_agg`: texts one after another, each but the first behind its own delimiter.
+/// `string_agg`: texts or bytes one after another, each but the first behind its own delimiter.
 ///
 /// Source: `string_agg_transfn` and `string_agg_combine` in `src/backend/utils/adt/varlena.c`, PostgreSQL 18.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Concatenation {
+    /// Texts, or bytes.
+    carrier: DataType,
     /// With the delimiter of the first in front, which counts when another part comes before.
-    text: Option<String>,
+    joined: Option<Vec<u8>>,
     first_delimiter: usize,
+}
+
+impl Concatenation {
+    pub(super) fn new(carrier: &DataType) -> Self {
+        Self { carrier: carrier.clone(), joined: None, first_delimiter: 0 }
+    }
+
+    /// What is carried, as its carrier has it.
+    fn value(&self, joined: Option<Vec<u8>>) -> ScalarValue {
+        match self.carrier {
+            DataType::Utf8 => ScalarValue::Utf8(joined.map(|bytes| {
+                String::from_utf8(bytes).expect("texts one after another are a text") // infallible: delimiters are texts, too
+            })),
+            _ => ScalarValue::Binary(joined),
+        }
+    }
+}
+
+/// The bytes of a text, or those of another value.
+fn bytes_at(values: &ArrayRef, row: usize) -> Option<&[u8]> {
+    match values.data_type() {
+        _ if values.is_null(row) => None,
+        DataType::Utf8 => Some(values.as_string::<i32>().value(row).as_bytes()),
+        _ => Some(values.as_binary::<i32>().value(row)),
+    }
 }
 
 impl Accumulator for Concatenation {
     fn update_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
-        let (texts, delimiters) = (values[0].as_string::<i32>(), values[1].as_string::<i32>());
-        for (text, delimiter) in texts.iter().zip(delimiters) {
-            let Some(text) = text else { continue };
-            let delimiter = delimiter.unwrap_or_default();
-            if self.text.is_none() {
+        for row in 0..values[0].len() {
+            let Some(part) = bytes_at(&values[0], row) else { continue };
+            let delimiter = bytes_at(&values[1], row).unwrap_or_default(); // default: NULL stands for nothing between
+            if self.joined.is_none() {
                 self.first_delimiter = delimiter.len();
             }
-            let all = self.text.get_or_insert_default();
-            all.push_str(delimiter);
-            all.push_str(text);
+            let all = self.joined.get_or_insert_default();
+            all.extend_from_slice(delimiter);
+            all.extend_from_slice(part);
         }
         Ok(())
     }
 
     fn evaluate(&mut self) -> QueryResult<ScalarValue> {
-        let text = self.text.as_ref().map(|text| text[self.first_delimiter..].to_owned());
-        Ok(ScalarValue::Utf8(text))
+        let joined = self.joined.as_ref().map(|bytes| bytes[self.first_delimiter..].to_vec());
+        Ok(self.value(joined))
     }
 
     fn size(&self) -> usize {
-        size_of::<Self>() + self.text.as_ref().map_or(0, String::capacity)
+        size_of::<Self>() + self.joined.as_ref().map_or(0, Vec::capacity)
     }
 
     fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
         let length = self.first_delimiter as u64;
-        Ok(vec![ScalarValue::Utf8(self.text.clone()), ScalarValue::UInt64(Some(length))])
+        Ok(vec![self.value(self.joined.clone()), ScalarValue::UInt64(Some(length))])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> QueryResult<()> {
         let lengths = states[1].as_primitive::<arrow::datatypes::UInt64Type>();
-        for (row, text) in states[0].as_string::<i32>().iter().enumerate() {
-            let Some(text) = text else { continue };
-            if self.text.is_none() {
+        for row in 0..states[0].len() {
+            let Some(part) = bytes_at(&states[0], row) else { continue };
+            if self.joined.is_none() {
                 self.first_delimiter = lengths.value(row) as usize;
             }
-            self.text.get_or_insert_default().push_str(text);
+            self.joined.get_or_insert_default().extend_from_slice(part);
         }
         Ok(())
     }

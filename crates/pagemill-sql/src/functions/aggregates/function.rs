@@ -62,7 +62,7 @@ impl Kind {
             (Self::Amounts { is_checked }, _) => Box::new(AmountSums::new(*is_checked)),
             (Self::Pairs(wanted), _) => Box::new(Pairs::new(*wanted)),
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
-            (Self::Concatenation, _) => Box::new(Concatenation::default()),
+            (Self::Concatenation, carrier) => Box::new(Concatenation::new(carrier)),
             (Self::Whole(whole), _) => Box::new(AtOnce::new(whole.clone())),
         }
     }
@@ -80,7 +80,7 @@ impl Kind {
             Self::Pairs(_) => pairs::STATE.map(|name| named(name, &DataType::Float64)).to_vec(),
             Self::Extreme(_) => vec![named("value", &carriers[0]), named("key", &carriers[1])],
             Self::Concatenation => {
-                vec![named("text", &DataType::Utf8), named("delimiter", &DataType::UInt64)]
+                vec![named("joined", &carriers[0]), named("delimiter", &DataType::UInt64)]
             }
             Self::Whole(_) => unreachable!("the rows are kept by another"),
         }

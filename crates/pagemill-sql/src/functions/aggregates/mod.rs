@@ -114,7 +114,7 @@ pub(crate) fn aggregate(
         ("bit_and", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_and_udaf()))),
         ("bit_or", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_or_udaf()))),
         ("bit_xor", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_xor_udaf()))),
-        ("string_agg", "text,text") => call.concatenation().map(Some),
+        ("string_agg", "text,text" | "bytea,bytea") => call.concatenation().map(Some),
         ("array_agg", "anynonarray") => call.whole(Making::Array).map(Some),
         ("array_agg", "anyarray") => call.whole(Making::ArrayOfArrays).map(Some),
         ("json_agg" | "jsonb_agg" | "json_agg_strict" | "jsonb_agg_strict", "anyelement") => {
@@ -156,7 +156,7 @@ const OF_MEMBERS: [&str; 8] = [
 ];
 
 /// The types that have min and max.
-const EXTREMES: [&str; 21] = [
+const EXTREMES: [&str; 22] = [
     "anyenum",
     "bpchar",
     "bytea",
@@ -177,6 +177,7 @@ const EXTREMES: [&str; 21] = [
     "time",
     "timestamp",
     "timestamptz",
+    "timetz",
     "xid8",
 ];
 
@@ -321,7 +322,8 @@ impl Call<'_> {
 
     fn concatenation(self) -> Result<Typed> {
         let values = self.call.arguments.iter().map(|typed| typed.expr.clone()).collect();
-        self.ours(Kind::Concatenation, values, DataType::Utf8)
+        let carrier = self.argument().carrier.clone();
+        self.ours(Kind::Concatenation, values, carrier)
     }
 
     /// An aggregate of all values at once.

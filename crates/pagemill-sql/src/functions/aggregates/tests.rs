@@ -231,11 +231,11 @@ fn texts_are_put_together_with_the_delimiters_between_them() {
         texts(&[None, Some("a"), Some("b"), None, Some("c")]),
         texts(&[Some("!"), Some("!"), Some("-"), Some("!"), None]),
     ];
-    let mut whole = Concatenation::default();
+    let mut whole = Concatenation::new(&DataType::Utf8);
     assert_eq!(text(whole.evaluate().expect("nothing")), "NULL");
     whole.update_batch(&rows).expect("texts");
     assert_eq!(text(whole.evaluate().expect("texts")), "a-bc");
-    let mut other = Concatenation::default();
+    let mut other = Concatenation::new(&DataType::Utf8);
     other.update_batch(&rows).expect("texts");
     let state = other.state().expect("a state");
     let state: Vec<ArrayRef> = state.iter().map(|one| one.to_array().expect("a row")).collect();

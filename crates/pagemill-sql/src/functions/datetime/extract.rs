@@ -11,6 +11,7 @@ use super::calendar::{is_infinite, is_infinite_date};
 use super::casts::date_to_timestamp;
 use super::interval::Interval;
 use super::units::{Named, Unit, of_extraction};
+use super::zoned_times;
 use crate::error::{SqlState, StatementError};
 
 pub(super) fn plain(key: &str) -> Option<Plain> {
@@ -19,6 +20,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         "extract_timestamptz" => |a| two(a, |unit: &str, t: i64| numeric_of_moment(unit, (t, t))),
         "extract_date" => |a| two(a, |unit: &str, date: i32| numeric(day(unit, date)?)),
         "extract_time" => |a| two(a, |unit: &str, t: i64| numeric(Some(time(unit, t)?))),
+        "extract_timetz" => |a| two(a, |unit: &str, t: &[u8]| numeric(Some(zoned_time(unit, t)?))),
         "extract_interval" => {
             |a| two(a, |unit: &str, i: Interval| numeric(Some(interval(unit, i)?)))
         }
@@ -28,6 +30,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
             |a| two(a, |unit: &str, d: i32| Ok(timestamp(unit, date_to_timestamp(d)?)?.map(float)))
         }
         "time_part" => |a| two(a, |unit: &str, t: i64| Ok(float(time(unit, t)?))),
+        "timetz_part" => |a| two(a, zoned_float),
         "interval_part" => |a| two(a, interval_float),
         _ => return None,
     })
@@ -172,6 +175,29 @@ fn time(unit: &str, time: i64) -> Outcome<Part> {
         None | Some(Unit::Word) => Err(named.unknown(name)),
         Some(unit) => of_clock(unit, time).ok_or_else(|| named.unsupported(name)),
     }
+}
+
+fn zoned_time(unit: &str, payload: &[u8]) -> Outcome<Part> {
+    let name = "time with time zone";
+    let (named, (micros, west)) = (of_extraction(unit), zoned_times::parts(payload)?);
+    let east = -i64::from(west);
+    match named.unit {
+        Some(Unit::Epoch) => Ok(Part::Micros(micros + i64::from(west) * SECOND, 6)),
+        Some(Unit::Zone) => Ok(Part::Whole(east)),
+        Some(Unit::ZoneHour) => Ok(Part::Whole(east / 3600)),
+        Some(Unit::ZoneMinute) => Ok(Part::Whole(east / 60 % 60)),
+        None | Some(Unit::Word) => Err(named.unknown(name)),
+        Some(unit) => of_clock(unit, micros).ok_or_else(|| named.unsupported(name)),
+    }
+}
+
+/// The epoch of a float is a sum of two.
+fn zoned_float(unit: &str, payload: &[u8]) -> Outcome<f64> {
+    if of_extraction(unit).unit != Some(Unit::Epoch) {
+        return Ok(float(zoned_time(unit, payload)?));
+    }
+    let (micros, west) = zoned_times::parts(payload)?;
+    Ok(micros as f64 / 1e6 + f64::from(west))
 }
 
 fn interval(unit: &str, interval: Interval) -> Outcome<Part> {

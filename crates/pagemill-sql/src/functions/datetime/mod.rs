@@ -20,6 +20,7 @@ pub(super) mod session_zone;
 pub(super) mod templates;
 mod truncate;
 mod units;
+pub(super) mod zoned_times;
 mod zones;
 
 use arrow::array::ArrayRef;
@@ -48,6 +49,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         .or_else(|| truncate::plain(key))
         .or_else(|| make::plain(key))
         .or_else(|| overlaps::plain(key))
+        .or_else(|| zoned_times::plain(key))
         .or_else(|| pictures::plain(key))
         .or_else(|| interval_pictures::plain(key))
 }

@@ -8,7 +8,7 @@ use arrow::array::{Array, ArrayRef, Int64Array};
 
 use super::super::keys::payloads;
 use super::super::rows::{Made, Outcome, Plain};
-use super::calendar::SECOND;
+use super::zoned_times::place;
 
 pub(super) fn plain(key: &str) -> Option<Plain> {
     Some(match key {
@@ -29,14 +29,11 @@ fn overlaps(arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 /// Times with zones are in the order of what they are in Greenwich, and if that is the same of their zones.
 fn overlaps_with_zones(arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let columns = [0, 1, 2, 3].map(|at| payloads(&arguments[at]));
-    each_row(arguments, |at, row| {
-        let payload = columns[at].value(row);
-        let zone = payload.get(8..).and_then(|zone| zone.first_chunk::<4>());
-        let time = payload.first_chunk::<8>().copied().unwrap_or_default(); // default: a payload has 12 bytes
-        let zone = i32::from_le_bytes(zone.copied().unwrap_or_default()); // default: so too
-        let utc = i128::from(i64::from_le_bytes(time)) + i128::from(zone) * i128::from(SECOND);
-        (utc, zone)
-    })
+    // What is damaged is told first.
+    for column in &columns {
+        column.iter().flatten().try_for_each(|payload| place(payload).map(drop))?;
+    }
+    each_row(arguments, |at, row| place(columns[at].value(row)).ok())
 }
 
 fn each_row<T: Ord + Copy>(
