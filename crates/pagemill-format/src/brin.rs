@@ -24,14 +24,19 @@ const STRUCTURE: &str = "BRIN page";
 pub const META_BLOCK: BlockNumber = BlockNumber(0);
 
 const HEADER_BYTES: usize = 24;
-const SPECIAL_BYTES: usize = 8;
+/// Bytes of the special area of each page.
+pub const SPECIAL_BYTES: usize = 8;
 /// What kind of page it is.
 const KIND_OFFSET: usize = BLOCK_SIZE - 2;
-const KIND_META: u16 = 0xF091;
-const KIND_MAP: u16 = 0xF092;
-const KIND_SUMMARIES: u16 = 0xF093;
+/// The kind of the meta page, in the last two bytes of each page.
+pub const KIND_META: u16 = 0xF091;
+/// That of a page of the range map.
+pub const KIND_MAP: u16 = 0xF092;
+/// That of a page of summaries.
+pub const KIND_SUMMARIES: u16 = 0xF093;
 
-const MAGIC: u32 = 0xA810_9CFA;
+/// What the meta page begins with.
+pub const MAGIC: u32 = 0xA810_9CFA;
 const VERSION: u32 = 1;
 const TID_BYTES: usize = 6;
 /// So many ranges are on each page of the range map.

@@ -8,8 +8,11 @@
 //! `src/backend/access/brin/brin_pageops.c`, `brinSetHeapBlockItemptr` in
 //! `src/backend/access/brin/brin_revmap.c`, `src/include/access/{brin_page,brin_xlog}.h`, PostgreSQL 14 to 18.
 
+use pagemill_format::brin::{
+    KIND_MAP, KIND_META, KIND_SUMMARIES, MAGIC, RANGES_PER_MAP_PAGE, SPECIAL_BYTES,
+};
 use pagemill_format::reader::Reader;
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Result};
+use pagemill_format::{BlockBytes, BlockNumber, Result};
 
 use crate::change::{Change, PageLsn};
 use crate::index_page::{self, CONTENTS, TID_BYTES, put, put_u16, put_u32, set_lower, tid_bytes};
@@ -25,20 +28,12 @@ const KIND_MASK: u8 = 0x70;
 /// The record also initializes the page of summaries.
 const INIT_PAGE: u8 = 0x80;
 
-/// Bytes of the special area; the last two say what kind of page it is.
-const SPECIAL_BYTES: usize = 8;
+/// What kind of page it is, in the special area.
 const PAGE_TYPE: usize = 6;
-const TYPE_META: u16 = 0xF091;
-const TYPE_REVMAP: u16 = 0xF092;
-const TYPE_REGULAR: u16 = 0xF093;
 
-const META_MAGIC: u32 = 0xA810_9CFA;
 /// Bytes of what the meta page holds: magic, version, blocks in a range, last page of the range map.
 const META_BYTES: usize = 16;
 const META_LAST_REVMAP: usize = 12;
-
-/// Ranges on one page of the range map.
-const REVMAP_RANGES: u32 = ((BLOCK_SIZE - CONTENTS - SPECIAL_BYTES) / TID_BYTES) as u32;
 
 /// Applies a record to one of its blocks.
 pub(crate) fn redo(page: &mut BlockBytes, change: Change<'_>) -> Result<PageLsn> {
@@ -55,7 +50,7 @@ pub(crate) fn redo(page: &mut BlockBytes, change: Change<'_>) -> Result<PageLsn>
             put_u32(page, CONTENTS + META_LAST_REVMAP, change.main().u32()?)?;
             set_lower(page, CONTENTS + META_BYTES)
         }
-        (REVMAP_EXTEND, 1) => init(page, TYPE_REVMAP).map(|_| ()),
+        (REVMAP_EXTEND, 1) => init(page, KIND_MAP).map(|_| ()),
         (DESUMMARIZE, 0 | 1) => desummarize(page, change),
         (CREATE_INDEX..=DESUMMARIZE, _) => Err(change.unexpected_reference()),
         _ => Err(change.unexpected_kind()),
@@ -72,8 +67,8 @@ fn init(page: &mut BlockBytes, page_type: u16) -> Result<PageItems<'_>> {
 fn create(page: &mut BlockBytes, change: Change<'_>) -> Result<()> {
     let mut main = change.main();
     let (range_blocks, version) = (main.u32()?, main.u16()?);
-    init(page, TYPE_META)?;
-    for (at, value) in [(0, META_MAGIC), (4, u32::from(version)), (8, range_blocks)] {
+    init(page, KIND_META)?;
+    for (at, value) in [(0, MAGIC), (4, u32::from(version)), (8, range_blocks)] {
         put_u32(page, CONTENTS + at, value)?;
     }
     set_lower(page, CONTENTS + META_BYTES)
@@ -92,7 +87,7 @@ impl Range {
     fn place(&self, change: Change<'_>) -> Result<usize> {
         let range = self.block.checked_div(self.blocks);
         let range = range.ok_or_else(|| change.corrupt("ranges of no blocks"))?;
-        Ok(CONTENTS + (range % REVMAP_RANGES) as usize * TID_BYTES)
+        Ok(CONTENTS + (range % RANGES_PER_MAP_PAGE) as usize * TID_BYTES)
     }
 }
 
@@ -107,7 +102,7 @@ fn insert(page: &mut BlockBytes, change: Change<'_>, main: &mut Reader<'_>) -> R
     }
     let mut items = match change.kind() & INIT_PAGE {
         0 => index_page::open(page, SPECIAL_BYTES)?,
-        _ => init(page, TYPE_REGULAR)?,
+        _ => init(page, KIND_SUMMARIES)?,
     };
     items.add(change.data().rest(), number, Numbering::Reuse)
 }
