@@ -289,8 +289,11 @@ fn binary(options: &[(String, String)]) -> Result<Form> {
 
 /// The columns that `FORCE_QUOTE` names: `*`, or names in parentheses.
 fn always_quoted(value: Option<&str>) -> Result<AlwaysQuoted> {
-    let inner = value.map(|value| value.trim_start_matches('(').trim_end_matches(')').trim());
-    match inner {
+    let inside = |value: &'_ str| {
+        let inside = value.strip_prefix('(').and_then(|value| value.strip_suffix(')'));
+        inside.unwrap_or(value).trim().to_owned() // default: `*`, which has no parentheses
+    };
+    match value.map(inside).as_deref() {
         None => Ok(AlwaysQuoted::NONE),
         Some("*") => Ok(AlwaysQuoted::All),
         Some(list) => Ok(AlwaysQuoted::Named(names(list, ',')?)),
@@ -301,9 +304,12 @@ fn always_quoted(value: Option<&str>) -> Result<AlwaysQuoted> {
 fn names(list: &str, separator: char) -> Result<Vec<String>> {
     let mut parts = vec![String::new()];
     let mut is_quoted = false;
-    for c in list.chars() {
+    let mut chars = list.chars().peekable();
+    while let Some(c) = chars.next() {
         let part = parts.last_mut().expect("one is there"); // infallible: starts with one
         match c {
+            // A doubled one within quotes is one.
+            '"' if is_quoted && chars.next_if_eq(&'"').is_some() => part.push('"'),
             '"' => is_quoted = !is_quoted,
             c if c == separator && !is_quoted => parts.push(String::new()),
             c if is_quoted => part.push(c),

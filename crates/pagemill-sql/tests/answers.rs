@@ -89,6 +89,14 @@ struct Said {
     errors: String,
 }
 
+impl Said {
+    /// Whether an error is told, by either program, and not only a notice.
+    fn has_failed(&self) -> bool {
+        let is_error = |line: &str| line.starts_with("ERROR:") || line.starts_with("pagemill:");
+        self.errors.lines().any(is_error)
+    }
+}
+
 /// Stands between what is said of two statements.
 const BETWEEN: &str = "---- the next statement ----";
 
@@ -203,7 +211,8 @@ fn compare<'s>(both: &Both, statements: impl Iterator<Item = &'s str>) -> Result
     let (server, ours) = (both.asked(&statements)?, both.answered(&statements)?);
     let mut wrong = Vec::new();
     for ((statement, server), ours) in statements.iter().zip(&server).zip(&ours) {
-        let same = message(server) == message(ours)
+        let same = server.has_failed() == ours.has_failed()
+            && message(server) == message(ours)
             && comparable(statement, server) == comparable(statement, ours);
         if !same {
             wrong.push(format!(

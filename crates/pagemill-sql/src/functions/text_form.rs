@@ -18,6 +18,7 @@ use pagemill_types::input::tree::{TypeInput, ValueReader};
 use pagemill_types::output::{TypeOutput, ValueType, ValueWriter};
 
 use super::keys::{payloads, strings};
+use super::text::parts::as_name;
 use super::{KernelCall, call_kernel, numeric};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
@@ -111,6 +112,8 @@ fn accept(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
 #[cold]
 pub(crate) fn invalid(message: String) -> StatementError {
     let state = match () {
+        // What is quoted in a message ends with its quotation mark.
+        () if message.ends_with("only a server can tell") => SqlState::FEATURE_NOT_SUPPORTED,
         () if ["range lower bound", "result of range"].iter().any(|of| message.starts_with(of)) => {
             SqlState("22000")
         }
@@ -369,10 +372,8 @@ pub(crate) fn printer_of(catalog: &Arc<Catalog>, ty: PgType) -> Result<Printer, 
 
 /// Names are cut to what fits.
 fn to_name(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
-    const MOST: usize = 63;
     let texts = to_text(call, arguments)?;
-    let cut = |text: &'_ str| text[..text.floor_char_boundary(MOST)].to_owned();
-    let names = texts.as_string::<i32>().iter().map(|text| text.map(cut));
+    let names = texts.as_string::<i32>().iter().map(|text| text.map(as_name));
     Ok(Arc::new(names.collect::<StringArray>()))
 }
 

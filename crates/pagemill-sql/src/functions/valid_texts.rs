@@ -5,6 +5,7 @@
 //! Source: `pg_input_is_valid` in `src/backend/utils/adt/misc.c`, PostgreSQL 16 to 18.
 
 use arrow::array::{Array as _, ArrayRef};
+use pagemill_types::input::tree::TypeInput;
 
 use super::keys::strings;
 use super::rows::{Made, Outcome};
@@ -47,6 +48,15 @@ fn is_valid(catalog: &Catalog, ty: PgType, text: &str) -> Outcome<bool> {
     }
 }
 
+/// True for names of objects, of which some texts end the statement on the server.
+fn is_of_objects(input: &TypeInput) -> bool {
+    match input {
+        TypeInput::Name(_) => true,
+        TypeInput::Array(element) => is_of_objects(&element.input),
+        _ => false,
+    }
+}
+
 /// The type of a name, if all that makes a text one of its values is known here: not what domains check.
 fn type_of_values(catalog: &Catalog, name: &str) -> Outcome<PgType> {
     let refused = || StatementError::unsupported(format!("whether a text is of type {name}"));
@@ -63,6 +73,9 @@ fn type_of_values(catalog: &Catalog, name: &str) -> Outcome<PgType> {
         return Err(refused());
     }
     let inputs = catalog.inputs().map_err(of_report)?;
-    inputs.value_type(ty.oid).map_err(|_| refused())?;
-    Ok(ty)
+    let wanted = inputs.value_type(ty.oid).map_err(|_| refused())?;
+    match is_of_objects(&wanted.input) {
+        true => Err(refused()),
+        false => Ok(ty),
+    }
 }

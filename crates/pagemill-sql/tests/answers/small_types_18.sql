@@ -26,3 +26,5 @@ select pg_input_is_valid('1', 'nope');
 select sum(m), sum(m) filter (where m > '2') from (values (money '1.50'), ('-7'), (null), ('90000000000000000')) v(m);
 select sum(m) from (values (money '90000000000000000'), ('90000000000000000')) v(m);
 select g, sum(m) over (partition by g order by m rows between 1 preceding and current row) from (values (1, money '1.50'), (1, '-7'), (1, null), (2, '3')) v(g, m) order by 1, 2;
+select any_value(v order by v desc), any_value(distinct v order by v) from (values (null), ('a'), ('c'), ('b')) t(v);
+select pg_input_is_valid('$ ? (@ like_regex "a(")', 'jsonpath'), pg_input_is_valid('$.a[', 'jsonpath'), pg_input_is_valid('$.a', 'jsonpath');

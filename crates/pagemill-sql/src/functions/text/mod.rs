@@ -12,7 +12,7 @@ mod format;
 mod identifiers;
 mod initials;
 pub(super) mod like;
-mod parts;
+pub(crate) mod parts;
 mod patterns;
 mod positions;
 pub(super) mod regular;

@@ -25,8 +25,10 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         "repeat" => |a| two(a, repeat),
         "name_text" => |a| one(a, |text: &str| Ok(text.to_owned())),
         "rtrim1" => |a| one(a, |text: &str| Ok(text.trim_end_matches(' ').to_owned())),
-        "text_name" => |a| one(a, |text: &str| Ok(name(text))),
-        "bpchar_name" => |a| one(a, |text: &str| Ok(name(text).trim_end_matches(' ').to_owned())),
+        "text_name" => |a| one(a, |text: &str| Ok(as_name(text))),
+        "bpchar_name" => {
+            |a| one(a, |text: &str| Ok(as_name(text).trim_end_matches(' ').to_owned()))
+        }
         "overlay(text,text,int4,int4)" | "textoverlay" => |a| {
             super::super::rows::four(a, |t: &str, new: &str, from: i32, n: i32| {
                 overlay(t, new, from, n)
@@ -105,7 +107,7 @@ fn repeat(text: &str, count: i32) -> Outcome<String> {
 }
 
 /// The bytes that a name has room for, cut between characters.
-fn name(text: &str) -> String {
+pub(crate) fn as_name(text: &str) -> String {
     const MOST: usize = 63;
     text[..text.floor_char_boundary(MOST)].to_owned()
 }
