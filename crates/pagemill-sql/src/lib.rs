@@ -35,6 +35,7 @@ pub mod rows;
 pub(crate) mod scan;
 pub mod session;
 pub mod shell;
+mod spelling;
 pub(crate) mod sql_functions;
 mod statement_memory;
 pub mod statement_texts;

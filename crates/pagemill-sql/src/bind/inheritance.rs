@@ -14,7 +14,7 @@ use super::table_names::FoundTable;
 use super::{Binder, Bound, BoundColumn, TableRows};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail};
-use crate::lexical::ONLY;
+use crate::spelling::ONLY;
 use crate::system_rows::for_each_row;
 
 impl Binder<'_> {

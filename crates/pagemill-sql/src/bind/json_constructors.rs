@@ -185,9 +185,12 @@ impl Binder<'_> {
         call: &Function,
         list: &FunctionArgumentList,
     ) -> Result<Option<Typed>> {
-        let values = self.aggregated_values(&list.args)?;
         let clauses = self.clauses(list)?;
-        let returning = clauses.document(&values);
+        let returning = match clauses.returning {
+            Some(named) => named,
+            // What the arguments are decides.
+            None => clauses.document(&self.aggregated_values(&list.args)?),
+        };
         let prefix = if returning.oid == oid::JSONB { "jsonb" } else { "json" };
         let (args, aggregate, leaves_out) = match (name, &list.args[..]) {
             ("json_objectagg", [argument]) => match member(argument) {

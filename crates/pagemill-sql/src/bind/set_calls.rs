@@ -28,8 +28,8 @@ use crate::expand::Expansion;
 use crate::functions::logic::records::makes_rows;
 use crate::functions::row_values::row;
 use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find};
-use crate::lexical::ROWS_FROM;
 use crate::resolve::Chosen;
+use crate::spelling::ROWS_FROM;
 use crate::typed::{RowField, Typed};
 use crate::types::{PgType, UNKNOWN};
 

@@ -327,9 +327,9 @@ fn decide(
         }
     }
     match by_ranges(source, table, conditions)? {
-        Tried::Found(decision) => Ok(decision),
-        Tried::TooMany(cause) | Tried::Unusable(cause) => {
-            why.extend((!cause.is_empty()).then_some(cause));
+        Ok(decision) => Ok(decision),
+        Err(causes) => {
+            why.extend(causes);
             Ok(Decision::whole(whole_table(&why)))
         }
     }
@@ -346,7 +346,7 @@ fn by_tids(source: &RelationSource, table: &Table, conditions: &Conditions) -> O
 }
 
 /// What came of a search.
-pub(super) enum Tried {
+enum Tried {
     Found(Decision),
     TooMany(String),
     Unusable(String),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use pagemill_cluster::{RangeColumn, RangeIndex};
 use pagemill_engine::{RangeLookup, Table, ValueCondition};
 
-use super::index_access::{Access, Decision, Tried};
+use super::index_access::{Access, Decision};
 use super::index_conditions::Conditions;
 use super::source::RelationSource;
 use crate::error::{Error, Result};
@@ -49,12 +49,12 @@ pub(super) fn range_index_of_conditions(
     Ok(indexes.ranges.iter().find(tells).map(name_of))
 }
 
-/// The blocks that are left, or in words why all of them are; without any where there is no such index.
+/// The blocks that are left, or in words why all of them are.
 pub(super) fn by_ranges(
     source: &RelationSource,
     table: &Table,
     conditions: &Conditions,
-) -> Result<Tried> {
+) -> Result<Result<Decision, Vec<String>>> {
     let indexes = source.context.catalog.search_indexes(&table.relation)?;
     let (mut best, mut why) = (None::<(u32, Vec<Range<u32>>, String)>, Vec::new());
     for index in &indexes.ranges {
@@ -76,10 +76,13 @@ pub(super) fn by_ranges(
     Ok(match best {
         Some((count, blocks, name)) if count < table.blocks() => {
             let reason = format!("index {name}, which leaves {count} of {} blocks", table.blocks());
-            Tried::Found(Decision { access: Access::Blocks(blocks.into()), reason: reason.into() })
+            Ok(Decision { access: Access::Blocks(blocks.into()), reason: reason.into() })
         }
-        Some((_, _, name)) => Tried::TooMany(format!("{name} (leaves all blocks)")),
-        None => Tried::Unusable(why.join(", ")),
+        Some((_, _, name)) => {
+            why.push(format!("{name} (leaves all blocks)"));
+            Err(why)
+        }
+        None => Err(why),
     })
 }
 

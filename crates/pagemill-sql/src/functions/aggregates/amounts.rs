@@ -7,12 +7,10 @@
 
 use arrow::array::{ArrayRef, AsArray as _};
 use arrow::datatypes::Int64Type;
-use datafusion::common::Result as QueryResult;
-use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
 
+use super::reversible::{Reversible, Sum};
 use crate::error::{SqlState, StatementError};
-use crate::functions::keys::payloads;
 
 /// Bytes of a state: three numbers.
 const STATE_BYTES: usize = 48;
@@ -69,57 +67,36 @@ impl Sums {
     }
 }
 
-/// Of one group. What was added can be taken back, as a window that moves on does.
+/// Of money.
 #[derive(Debug)]
-pub(super) struct AmountSums {
+pub(super) struct Amounts {
     /// Whether all releases of the version have an error where there is no room.
     is_checked: bool,
     sums: Sums,
 }
 
-impl AmountSums {
-    pub(super) fn new(is_checked: bool) -> Self {
-        Self { is_checked, sums: Sums::default() }
-    }
-
-    fn add(&mut self, values: &[ArrayRef], times: i128) {
-        let amounts = values[0].as_primitive::<Int64Type>();
-        amounts.iter().flatten().for_each(|value| self.sums.add(value, times));
+impl Amounts {
+    pub(super) fn new(is_checked: bool) -> Sum<Self> {
+        Sum(Self { is_checked, sums: Sums::default() })
     }
 }
 
-impl Accumulator for AmountSums {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
-        self.add(values, 1);
-        Ok(())
+impl Reversible for Amounts {
+    fn add(&mut self, values: &ArrayRef, times: i128) {
+        let amounts = values.as_primitive::<Int64Type>();
+        amounts.iter().flatten().for_each(|value| self.sums.add(value, times));
     }
 
-    fn evaluate(&mut self) -> QueryResult<ScalarValue> {
+    fn write(&self) -> Vec<u8> {
+        self.sums.write()
+    }
+
+    fn merge(&mut self, state: &[u8]) -> Result<(), StatementError> {
+        self.sums.merge(state)
+    }
+
+    fn result(&self) -> Result<ScalarValue, StatementError> {
         Ok(ScalarValue::Int64(self.sums.result(self.is_checked)?))
-    }
-
-    fn size(&self) -> usize {
-        size_of::<Self>()
-    }
-
-    fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
-        Ok(vec![ScalarValue::Binary(Some(self.sums.write()))])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> QueryResult<()> {
-        for state in payloads(&states[0]).iter().flatten() {
-            self.sums.merge(state)?;
-        }
-        Ok(())
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
-        self.add(values, -1);
-        Ok(())
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        true
     }
 }
 

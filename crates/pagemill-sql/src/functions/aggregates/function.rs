@@ -13,12 +13,12 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
 };
 
-use super::amounts::AmountSums;
+use super::amounts::Amounts;
 use super::collected::{Collected, Collection, Concatenation, list_fields};
 use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
 use super::floating::{FloatMoments, FloatSum};
-use super::intervals::{IntervalSums, OfIntervals};
+use super::intervals::{Intervals, OfIntervals};
 use super::pairs::{self, OfPairs, Pairs};
 use super::sums::Wanted;
 use super::whole::{AtOnce, Whole};
@@ -58,8 +58,8 @@ impl Kind {
             }
             (Self::Float(Wanted::Sum), _) => Box::new(FloatSum::<Float64Type>::new()),
             (Self::Float(wanted), _) => Box::new(FloatMoments::new(*wanted)),
-            (Self::Intervals(wanted), _) => Box::new(IntervalSums::new(*wanted)),
-            (Self::Amounts { is_checked }, _) => Box::new(AmountSums::new(*is_checked)),
+            (Self::Intervals(wanted), _) => Box::new(Intervals::new(*wanted)),
+            (Self::Amounts { is_checked }, _) => Box::new(Amounts::new(*is_checked)),
             (Self::Pairs(wanted), _) => Box::new(Pairs::new(*wanted)),
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
             (Self::Concatenation, carrier) => Box::new(Concatenation::new(carrier)),

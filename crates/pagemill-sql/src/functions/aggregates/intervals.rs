@@ -8,10 +8,9 @@
 //! `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
 
 use arrow::array::ArrayRef;
-use datafusion::common::Result as QueryResult;
-use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
 
+use super::reversible::{Reversible, Sum};
 use crate::error::{SqlState, StatementError};
 use crate::functions::datetime::calendar::interval_out_of_range;
 use crate::functions::datetime::interval::{Interval, divided};
@@ -116,58 +115,38 @@ fn interval([months, days, micros]: [i128; 3]) -> Option<Interval> {
     Some(Interval::new(months, days, i64::try_from(micros).ok()?))
 }
 
-/// Of one group. What was added can be taken back, as a window that moves on does.
+/// Of intervals.
 #[derive(Debug)]
-pub(super) struct IntervalSums {
+pub(super) struct Intervals {
     wanted: OfIntervals,
     sums: Sums,
 }
 
-impl IntervalSums {
-    pub(super) fn new(wanted: OfIntervals) -> Self {
-        Self { wanted, sums: Sums::default() }
-    }
-
-    fn add(&mut self, values: &[ArrayRef], times: i128) {
-        for payload in payloads(&values[0]).iter().flatten() {
-            self.sums.add(Interval::of_payload(payload), times, self.wanted.has_infinity);
-        }
+impl Intervals {
+    pub(super) fn new(wanted: OfIntervals) -> Sum<Self> {
+        Sum(Self { wanted, sums: Sums::default() })
     }
 }
 
-impl Accumulator for IntervalSums {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
-        self.add(values, 1);
+impl Reversible for Intervals {
+    fn add(&mut self, values: &ArrayRef, times: i128) {
+        for payload in payloads(values).iter().flatten() {
+            self.sums.add(Interval::of_payload(payload), times, self.wanted.has_infinity);
+        }
+    }
+
+    fn write(&self) -> Vec<u8> {
+        self.sums.write()
+    }
+
+    fn merge(&mut self, state: &[u8]) -> Result<(), StatementError> {
+        self.sums.merge(&Sums::read(state)?);
         Ok(())
     }
 
-    fn evaluate(&mut self) -> QueryResult<ScalarValue> {
+    fn result(&self) -> Result<ScalarValue, StatementError> {
         let found = self.sums.result(self.wanted)?;
         Ok(ScalarValue::Binary(found.map(|interval| interval.payload().to_vec())))
-    }
-
-    fn size(&self) -> usize {
-        size_of::<Self>()
-    }
-
-    fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
-        Ok(vec![ScalarValue::Binary(Some(self.sums.write()))])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> QueryResult<()> {
-        for state in payloads(&states[0]).iter().flatten() {
-            self.sums.merge(&Sums::read(state)?);
-        }
-        Ok(())
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
-        self.add(values, -1);
-        Ok(())
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        true
     }
 }
 

@@ -13,6 +13,7 @@ mod floating;
 mod function;
 mod intervals;
 mod pairs;
+mod reversible;
 mod single;
 mod sums;
 mod whole;
