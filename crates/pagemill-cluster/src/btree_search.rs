@@ -81,6 +81,8 @@ pub struct RangeWalk<'s> {
     search: KeySearch<'s>,
     /// `None` once there can be no more entries.
     leaves: Option<LeafWalk>,
+    /// The leaf that was looked at last.
+    last: Option<BlockNumber>,
 }
 
 impl<'s> RangeWalk<'s> {
@@ -92,7 +94,30 @@ impl<'s> RangeWalk<'s> {
     pub fn start(pages: &mut impl TreePages, search: KeySearch<'s>, strict: bool) -> Result<Self> {
         let leaf = descend(pages, search)?;
         let leaves = leaf.map(|leaf| LeafWalk::from_leaf(pages, leaf, search.direction, strict));
-        Ok(Self { search, leaves })
+        Ok(Self { search, leaves, last: None })
+    }
+
+    /// The same for a range behind that of the walk before it, forward both, which ended at the leaf `last`: of many ranges most
+    /// begin where the one before ended, and need no way down.
+    ///
+    /// # Errors
+    /// When a page on the way is damaged or cannot be read.
+    pub fn go_on_from(
+        pages: &mut impl TreePages,
+        search: KeySearch<'s>,
+        strict: bool,
+        last: BlockNumber,
+    ) -> Result<Self> {
+        if !begins_within(pages, search, last)? {
+            return Self::start(pages, search, strict);
+        }
+        let leaves = LeafWalk::from_leaf(pages, last, search.direction, strict);
+        Ok(Self { search, leaves: Some(leaves), last: None })
+    }
+
+    /// The leaf that was looked at last.
+    pub fn last_leaf(&self) -> Option<BlockNumber> {
+        self.last
     }
 
     /// Appends the heap TIDs of the range's entries on the next leaf, in the order of the walk; false when there are no
@@ -134,6 +159,7 @@ impl<'s> RangeWalk<'s> {
             self.leaves = None;
             return Ok(false);
         };
+        self.last = Some(block);
         match entries_of(&page, self.search, visit) {
             Ok(true) => Ok(true),
             Ok(false) => {
@@ -196,6 +222,22 @@ fn first_not_before(page: &BtreePage<'_>, search: KeySearch<'_>) -> Result<u16, 
         }
     }
     Ok(low)
+}
+
+/// Whether a range behind all earlier leaves begins on this one, or nowhere.
+fn begins_within(
+    pages: &mut impl TreePages,
+    search: KeySearch<'_>,
+    leaf: BlockNumber,
+) -> Result<bool> {
+    let page = tree_page(pages, leaf)?;
+    if page.flags().is_ignored() || page.level() != 0 {
+        return Ok(false);
+    }
+    match page.high_key() {
+        Ok(high) => Ok(high.is_none_or(|high| search.place(&high) != Place::Before)),
+        Err(error) => Err(pages.damage(leaf, error.to_string())),
+    }
 }
 
 /// The leaf to begin with; `None` in an index that never had an entry.

@@ -153,7 +153,7 @@ impl ForkPages {
     }
 
     /// True when [`ForkPages::get`] need not read.
-    fn holds(&self, block: BlockNumber) -> bool {
+    pub(crate) fn holds(&self, block: BlockNumber) -> bool {
         self.slots.find(block).is_some_and(|(_, state)| state == SlotState::Read)
     }
 

@@ -29,6 +29,9 @@ use crate::table::{Table, device_settings, fork_with_rows};
 /// Pages of an index that are kept: all levels above the leaves of most searches.
 const TREE_PAGES: usize = 64;
 
+/// Of so few ranges each is held against the downlinks of the root before it is begun.
+const FEW_RANGES: usize = 100;
+
 /// Blocks that are kept one by one, before there is a bit for each block of the table.
 const FIRST_BLOCKS: usize = 32;
 
@@ -89,21 +92,26 @@ impl IndexLookup {
         self.progress = progress.clone();
     }
 
-    /// Where the rows of these ranges are.
+    /// Where the rows of these ranges are, which come in the order of the index and have nothing in common.
     ///
     /// # Errors
     /// When the index is damaged or cannot be read, or the work was cancelled.
     pub fn tids(&mut self, ranges: &[KeyRange], limits: LookupLimits) -> Result<Lookup> {
         let Self { cluster, index, pages, heap_blocks, progress } = self;
         let mut blocks = BlockSet::new(*heap_blocks);
-        let mut tids = Vec::new();
+        let (mut tids, mut last) = (Vec::new(), None);
+        // Of many ranges none tells much of them all: the blocks that they lead to do.
+        let asks_share = limits.share < 1.0 && ranges.len() <= FEW_RANGES;
         for range in ranges {
-            let order = &index.order;
-            if limits.share < 1.0 && least_share(pages, order, range)? > limits.share {
+            let (order, strict) = (&index.order, !cluster.is_live());
+            if asks_share && least_share(pages, order, range)? > limits.share {
                 return Ok(Lookup::TooMany);
             }
             let search = KeySearch { order, range, direction: Direction::Forward };
-            let mut walk = RangeWalk::start(pages, search, !cluster.is_live())?;
+            let mut walk = match last.filter(|_| strict) {
+                Some(last) => RangeWalk::go_on_from(pages, search, strict, last)?,
+                None => RangeWalk::start(pages, search, strict)?,
+            };
             loop {
                 progress.check()?;
                 let before = tids.len();
@@ -120,6 +128,7 @@ impl IndexLookup {
                     break;
                 }
             }
+            last = walk.last_leaf();
         }
         tids.sort_unstable();
         tids.dedup();

@@ -302,3 +302,51 @@ fn an_entry_that_leads_to_nothing_is_no_row_here_either() -> Result<()> {
     }
     Ok(())
 }
+
+/// Rows that an index leads to are read many blocks at a time: what is damaged among these takes no others with it.
+#[test]
+fn a_damaged_block_among_those_of_an_index_costs_its_rows_alone() -> Result<()> {
+    const ASKED: &str = "select k.id from (select id from chosen) c join rows k using (id)";
+    let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    cluster.psql(
+        "postgres",
+        "create table rows(id int primary key, filler text);
+         insert into rows select g, repeat('x', 700) from generate_series(1, 9000) g;
+         create table chosen as select g as id from generate_series(1, 9000, 25) g; vacuum analyze",
+    )?;
+    let whole = cluster.psql("postgres", ASKED)?;
+    let out =
+        "select pg_relation_filepath('rows') || ' ' || split_part(trim(ctid::text, '()'), ',', 1)
+               from rows where id = 5001";
+    let out = cluster.psql("postgres", out)?;
+    let (file, block) = out.trim().split_once(' ').context(out.clone())?;
+    let beside = format!(
+        "select c.id from chosen c join rows k using (id) where k.ctid::text like '({block},%'"
+    );
+    let lost = cluster.psql("postgres", &beside)?;
+    cluster.stop()?;
+    let told = path(&cluster, ASKED)?;
+    assert!(told.starts_with("index rows_pkey, 360 entries"), "{told}");
+    let sorted = |text: &str| {
+        let mut rows: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        rows.sort_unstable();
+        rows
+    };
+    assert_eq!(sorted(&answered(&cluster, &[ASKED])?), sorted(&whole));
+
+    let file = cluster.data_dir().join(file);
+    let mut bytes = std::fs::read(&file)?;
+    let at = block.parse::<usize>()? * 8192;
+    bytes[at + 12..at + 16].fill(0xff);
+    std::fs::write(&file, bytes)?;
+    let left = answered(&cluster, &["--on-damage", "skip", ASKED])?;
+    let lost = sorted(&lost);
+    assert!(lost.contains(&5001));
+    let mut expected = sorted(&whole);
+    expected.retain(|id| !lost.contains(id));
+    assert_eq!(sorted(&left), expected);
+    let refused = answered(&cluster, &[ASKED]).unwrap_err().to_string();
+    assert!(refused.contains(&format!("block {block}")), "{refused}");
+    Ok(())
+}

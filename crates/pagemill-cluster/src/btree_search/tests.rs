@@ -153,6 +153,24 @@ fn found(pages: &mut BuiltTree, search: KeySearch<'_>) -> Vec<Tid> {
     tids
 }
 
+/// Ranges that come in the order of the index, each from where the one before ended.
+fn found_in_turn(pages: &mut BuiltTree, order: &KeyOrder, ranges: &[KeyRange]) -> Vec<Vec<Tid>> {
+    let mut last = None;
+    let of = |range| {
+        let search = KeySearch { order, range, direction: Direction::Forward };
+        let mut walk = match last {
+            None => RangeWalk::start(pages, search, true),
+            Some(last) => RangeWalk::go_on_from(pages, search, true, last),
+        }
+        .unwrap();
+        let mut tids = Vec::new();
+        while walk.next_leaf(pages, &mut tids).unwrap() {}
+        last = walk.last_leaf();
+        tids
+    };
+    ranges.iter().map(of).collect()
+}
+
 /// Where the first number changes on the way.
 fn by_keys(pages: &mut BuiltTree, search: KeySearch<'_>) -> Vec<OrderedTid> {
     let mut walk = RangeWalk::start(pages, search, true).unwrap();
@@ -240,6 +258,16 @@ proptest! {
             }
             let share = least_share(&mut pages, &order, range).unwrap();
             prop_assert!((0.0..=1.0).contains(&share));
+        }
+        let bounds = ranges.iter().find_map(|range| (range.equal.len() == 1).then(|| range.bounds.clone()));
+        let of = |range: &KeyRange| KeyRange { equal: range.equal.clone(), bounds: bounds.clone().flatten() };
+        let mut apart: Vec<KeyRange> = ranges.iter().filter(|r| r.equal.len() == 1).map(of).collect();
+        apart.sort_by(|a, b| order.compare_ranges(a, b));
+        apart.dedup();
+        let in_turn = found_in_turn(&mut pages, &order, &apart);
+        for (range, found_here) in apart.iter().zip(in_turn) {
+            let search = KeySearch { order: &order, range, direction: Direction::Forward };
+            prop_assert_eq!(found_here, found(&mut pages, search), "{:?}", range);
         }
     }
 }

@@ -226,11 +226,11 @@ impl<'w> Walk<'w> {
         tids.sort_unstable();
         tids.dedup();
         scan.go_on_with(tids.into());
-        while scan.next_block(damage)? {
+        while scan.next_round(damage)? {
             let rows: Vec<TupleRow<'_>> = scan.rows().collect();
             let chosen = choose(choices, &rows, damage)?;
             account.removed += (rows.len() - chosen.len()) as u64;
-            let rows = chosen.into_iter().filter_map(|at| scan.row(at));
+            let rows = chosen.into_iter().map(|at| scan.row(at));
             let rows: Vec<TupleRow<'_>> = rows.filter(|row| seen.insert(row.tid())).collect();
             wanted.collect(&rows, batches, damage)?;
         }

@@ -35,7 +35,7 @@ use crate::error::{Error, Result};
 /// Tables of so few blocks are read as a whole: an index has no fewer.
 const FEW_BLOCKS: u32 = 4;
 /// Of the blocks of a table at most one of so many is looked up.
-const BLOCKS_SHARE: u32 = 3;
+const BLOCKS_SHARE: u32 = 2;
 /// A range of more of an index than this is not searched.
 const INDEX_SHARE: f64 = 0.4;
 /// So few rows are looked up before an order is gone along.

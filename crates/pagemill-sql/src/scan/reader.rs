@@ -138,15 +138,14 @@ impl RowReader<'_> {
             choices.iter().flat_map(|choice| choice.columns.positions().iter().copied()).collect();
         let columns = StepColumns { first: &looked_at, rest: wanted.positions() };
         let mut scan = TidScan::new(self.request(), columns, tids, &self.blocks);
-        while scan.next_block(damage)? {
+        while scan.next_round(damage)? {
             if self.out.is_closed() {
                 return Ok(());
             }
             let rows: Vec<TupleRow<'_>> = scan.rows().collect();
             let chosen = choose(&mut choices, &rows, damage)?;
             self.account.removed += (rows.len() - chosen.len()) as u64;
-            let rows: Vec<TupleRow<'_>> =
-                chosen.into_iter().filter_map(|at| scan.row(at)).collect();
+            let rows: Vec<TupleRow<'_>> = chosen.into_iter().map(|at| scan.row(at)).collect();
             let go_on = wanted.hand_over(&rows, &mut self.out, damage)?;
             let decoders = choices.iter().map(|choice| &choice.columns).chain([&wanted]);
             self.account.toast_fetches = decoders.map(|d| d.builder.toast_fetches()).sum();
