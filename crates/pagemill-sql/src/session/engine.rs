@@ -24,6 +24,11 @@ use crate::scan::GuardedConditions;
 /// A table is cut for another thread from here on.
 pub(super) const LEAST_SHARE_BYTES: usize = 4 << 20;
 
+/// A side of a join of so few bytes, or rows where those are not known, is held in one table that all threads look into. Cutting
+/// both sides by their keys takes longer on the cores of one machine, and a scan that is handed the keys asks one table then.
+const ONE_TABLE_BYTES: usize = 16 << 20;
+const ONE_TABLE_ROWS: usize = 400_000;
+
 /// Merging sorted runs holds some batches of each, and their rows can be wide: where memory is limited, a batch has a row for each so
 /// many bytes of it, and never less than so many rows.
 const MEMORY_PER_BATCH_ROW: usize = 256 << 10;
@@ -37,6 +42,8 @@ pub(super) fn context(options: &SessionOptions) -> Result<SessionContext> {
         .with_repartition_file_min_size(LEAST_SHARE_BYTES);
     let optimizer = &mut config.options_mut().optimizer;
     optimizer.prefer_hash_join = options.memory.is_none();
+    optimizer.hash_join_single_partition_threshold = ONE_TABLE_BYTES;
+    optimizer.hash_join_single_partition_threshold_rows = ONE_TABLE_ROWS;
     // Filters that come up while a statement runs are handed down later, where nothing can fail.
     optimizer.enable_dynamic_filter_pushdown = false;
     optimizer.enable_join_dynamic_filter_pushdown = false;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::config::OptimizerOptions;
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionState};
@@ -144,6 +145,12 @@ impl Session {
         let options = state.config_mut().options_mut();
         options.execution.target_partitions = planning.jobs.max(LEAST_PARTITIONS);
         options.optimizer.repartition_file_min_size = planning.share_bytes.min(LEAST_SHARE_BYTES);
+        // What every worker has to hold a copy of has to be small.
+        let plain = OptimizerOptions::default();
+        let bytes = plain.hash_join_single_partition_threshold;
+        options.optimizer.hash_join_single_partition_threshold = bytes;
+        let rows = plain.hash_join_single_partition_threshold_rows;
+        options.optimizer.hash_join_single_partition_threshold_rows = rows;
         state
     }
 
