@@ -308,8 +308,8 @@ pub(crate) fn is_open_numeric(catalog: &ValueCatalog, type_oid: Oid, own: i32) -
 }
 
 fn is_scalar(value_type: &ValueType) -> bool {
-    use TypeOutput::{Scalar, TimestampTz, Verbatim};
-    matches!(value_type.output, Verbatim | Scalar { .. } | TimestampTz(_))
+    use TypeOutput::{Scalar, Styled, TimestampTz, Verbatim};
+    matches!(value_type.output, Verbatim | Scalar { .. } | TimestampTz(_) | Styled(_))
 }
 
 /// The modifier of a column's values, which a domain may give.

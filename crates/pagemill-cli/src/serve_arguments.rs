@@ -24,9 +24,9 @@ static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
 /// psql and other clients connect to a Unix socket, and with --listen over TCP, as to a server of PostgreSQL, and ask statements as
 /// `pagemill sql` answers them. To the socket only this user can connect; over TCP a client proves its password, of which the cluster
 /// keeps a verifier. A role reads what it may read on the server. Nothing is changed, no file outside of the cluster is read, and a
-/// statement that is not known to give the server's answer is refused. The session's TimeZone is UTC, its DateStyle ISO. SIGINT and
-/// SIGTERM end the server; SIGHUP has it open its directories and its certificate anew, for sessions that begin then. A service manager
-/// is told by NOTIFY_SOCKET.
+/// statement that is not known to give the server's answer is refused. Sessions begin with the TimeZone, the DateStyle and the like
+/// that the cluster's settings say, and can set others. SIGINT and SIGTERM end the server; SIGHUP has it open its directories and its
+/// certificate anew, for sessions that begin then. A service manager is told by NOTIFY_SOCKET.
 ///
 /// With -D several times, a database is named by its directory, too: a.shop for shop in the directory a. --base, --wal, --until, --exclusive,
 /// --timeline and --tablespace-mapping are then of the -D that stands before them.

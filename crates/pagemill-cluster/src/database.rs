@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{Error as FormatError, Oid};
 use pagemill_types::time_zone::Zone;
+use pagemill_types::value_styles::ValueStyles;
 
 use catalogs::Catalogs;
 
@@ -70,7 +71,7 @@ pub struct Database {
 }
 
 /// What names and values depend on that differs between sessions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SessionNames {
     /// Whose rights it has, `current_user`; `None` for the first superuser.
     pub user: Option<Box<[u8]>>,
@@ -81,6 +82,8 @@ pub struct SessionNames {
     pub search_path: Option<Vec<Box<[u8]>>>,
     /// In which zone moments are printed and read; `None` for UTC.
     pub time_zone: Option<Arc<Zone>>,
+    /// How values are printed, and dates and intervals read.
+    pub styles: ValueStyles,
 }
 
 impl Cluster {
@@ -220,6 +223,13 @@ impl Database {
         Self { catalogs: self.catalogs.clone(), session: Arc::new(session) }
     }
 
+    /// The same for a session that prints values, and reads dates and intervals, as by default.
+    #[must_use]
+    pub fn in_plain_styles(&self) -> Self {
+        let styles = ValueStyles::default();
+        self.for_session(SessionNames { styles, ..SessionNames::clone(&self.session) })
+    }
+
     /// What the session set.
     pub(crate) fn session(&self) -> &SessionNames {
         &self.session
@@ -228,6 +238,11 @@ impl Database {
     /// In which zone the session prints and reads moments; `None` for UTC.
     pub fn session_time_zone(&self) -> Option<&Arc<Zone>> {
         self.session.time_zone.as_ref()
+    }
+
+    /// How the session prints values, and reads dates and intervals.
+    pub fn session_styles(&self) -> &ValueStyles {
+        &self.session.styles
     }
 
     /// The cluster it is in.

@@ -1,17 +1,19 @@
-//! The settings that the reading of dates and times depends on: those of a new session, as for the
-//! printing of names ([`crate::name_rows`]).
+//! The settings that the reading of dates and times, and the printing of values depend on: those of a new session, as for
+//! the printing of names ([`crate::name_rows`]).
 //!
 //! Source: `check_datestyle` in `src/backend/commands/variable.c`, PostgreSQL 14 to 18.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
+use pagemill_types::input::datetime::{DateTimeContext, IntervalStyle};
 use pagemill_types::time_zone::Zone;
+use pagemill_types::value_styles::{ByteaOutput, DateSetting, ValueStyles};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::refusal::Refusal;
+use crate::settings::{Settings, parse_search_path};
 use crate::time_zones::{NamedZone, SYSTEM_ZONES, TimeZones};
 
 /// From 1970 to 2000, where the server's clock begins, in microseconds.
@@ -23,22 +25,16 @@ const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 /// When the settings cannot be read, or name a time zone that is not known.
 pub(crate) fn date_time_context(database: &Database) -> Result<DateTimeContext> {
     let settings = database.session_settings()?;
-    let text =
-        |name: &str| settings.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
     let zones = database.time_zones();
     let session_zone = match configured_zone(database, &zones)? {
         None => Arc::new(Zone::gmt()),
         Some(found) => found.zone,
     };
-    let sql_standard =
-        text("intervalstyle").is_some_and(|style| style.eq_ignore_ascii_case("sql_standard"));
+    let styles = styles_of(settings);
     Ok(DateTimeContext {
         version: database.cluster().version(),
-        date_order: date_order(&text("datestyle").unwrap_or_default()),
-        interval_style: match sql_standard {
-            true => IntervalStyle::SqlStandard,
-            false => IntervalStyle::Postgres,
-        },
+        date_order: styles.dates.order,
+        interval_style: styles.intervals,
         session_zone,
         zones: Arc::new(zones),
         transaction_start: now(),
@@ -52,6 +48,15 @@ impl Database {
     /// When the settings cannot be read, or name a time zone that is not known.
     pub fn configured_time_zone(&self) -> Result<Option<NamedZone>> {
         configured_zone(self, &self.time_zones())
+    }
+
+    /// What a new session's settings say of how values are printed, and dates and intervals read; those that cannot be
+    /// read are as by default.
+    ///
+    /// # Errors
+    /// When the settings cannot be read.
+    pub fn configured_styles(&self) -> Result<ValueStyles> {
+        Ok(styles_of(self.session_settings()?))
     }
 
     /// The zone that a value of the setting `TimeZone` means, where it means one.
@@ -77,23 +82,52 @@ fn now() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX).saturating_sub(EPOCH_MICROSECONDS)
 }
 
-/// The order that a value of `DateStyle` means. German style alone means day, month, year.
-fn date_order(style: &str) -> DateOrder {
-    let mut order = None;
-    let mut german = false;
-    for word in style.split(',') {
-        let word = word.trim().to_ascii_lowercase();
-        match word.as_str() {
-            "ymd" => order = Some(DateOrder::Ymd),
-            "mdy" | "us" => order = Some(DateOrder::Mdy),
-            "dmy" => order = Some(DateOrder::Dmy),
-            word if word.starts_with("euro") => order = Some(DateOrder::Dmy),
-            word if word.starts_with("noneuro") => order = Some(DateOrder::Mdy),
-            "german" => german = true,
-            _ => {}
-        }
+/// What settings say of styles.
+fn styles_of(settings: &Settings) -> ValueStyles {
+    let text = |name: &str| settings.get(name).map(String::from_utf8_lossy);
+    let digits = text("extra_float_digits").and_then(|value| value.trim().parse().ok());
+    // default: what a server does not take it leaves as it was
+    ValueStyles {
+        dates: date_setting(settings),
+        intervals: text("intervalstyle")
+            .and_then(|value| IntervalStyle::of_setting(&value))
+            .unwrap_or_default(),
+        bytea: text("bytea_output")
+            .and_then(|value| ByteaOutput::of_setting(&value))
+            .unwrap_or_default(),
+        fewer_digits: digits.and_then(ValueStyles::fewer_digits_of),
     }
-    order.unwrap_or(if german { DateOrder::Dmy } else { DateOrder::Mdy })
+}
+
+/// What settings say of dates.
+pub(crate) fn date_setting(settings: &Settings) -> DateSetting {
+    let default = DateSetting::default();
+    let value = settings.get("datestyle").map(String::from_utf8_lossy);
+    // default: what a server does not take it leaves as it was
+    value.and_then(|value| changed_date_setting(default, &value, default)).unwrap_or_default()
+}
+
+/// What a value of the setting `DateStyle` makes of the one before it, which says what it leaves open; `None` for none of its
+/// values. `DEFAULT` in it stands for `default`.
+pub fn changed_date_setting(
+    before: DateSetting,
+    value: &str,
+    default: DateSetting,
+) -> Option<DateSetting> {
+    let words = parse_search_path(value.as_bytes())?;
+    let words: Option<Vec<&str>> =
+        words.iter().map(|word| std::str::from_utf8(word).ok()).collect();
+    before.changed(words?.into_iter(), default)
+}
+
+/// What `DateStyle` is where `ALTER ROLE` or `ALTER DATABASE` gave a value: what that leaves open is what the server's files
+/// say, whatever less special ones of them said. `None` for other settings, and other values.
+pub(crate) fn date_style_over(files: DateSetting, name: &str, value: &[u8]) -> Option<String> {
+    if !name.eq_ignore_ascii_case("datestyle") {
+        return None;
+    }
+    let changed = changed_date_setting(files, std::str::from_utf8(value).ok()?, files)?;
+    Some(changed.to_string())
 }
 
 #[cfg(test)]
@@ -101,19 +135,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_is_the_second_part_of_the_style() {
-        let orders = [
-            ("ISO, MDY", DateOrder::Mdy),
-            ("ISO, DMY", DateOrder::Dmy),
-            ("ymd", DateOrder::Ymd),
-            ("German", DateOrder::Dmy),
-            ("german, ymd", DateOrder::Ymd),
-            ("Postgres, European", DateOrder::Dmy),
-            ("SQL", DateOrder::Mdy),
-            ("", DateOrder::Mdy),
-        ];
-        for (style, order) in orders {
-            assert_eq!(date_order(style), order, "{style}");
+    fn a_value_says_only_what_it_names() {
+        let set = |value: &str| {
+            let default = DateSetting::default();
+            changed_date_setting(default, value, default).map(|set| set.to_string())
+        };
+        for (value, wanted) in [
+            ("ISO, MDY", Some("ISO, MDY")),
+            ("iso, dmy", Some("ISO, DMY")),
+            ("ymd", Some("ISO, YMD")),
+            ("\"German\"", Some("German, DMY")),
+            ("Postgres, European", Some("Postgres, DMY")),
+            ("", Some("ISO, MDY")),
+            ("ISO DMY", None),
+            ("ISO,", None),
+        ] {
+            assert_eq!(set(value).as_deref(), wanted, "{value}");
         }
     }
 }

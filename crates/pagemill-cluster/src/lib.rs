@@ -63,6 +63,7 @@ pub use change::ClusterLock;
 pub use column::{Column, Generated};
 pub use data_directory::{Cluster, OpenOptions};
 pub use database::{Database, DatabaseRow};
+pub use date_settings::changed_date_setting;
 pub use directory_state::DirectoryState;
 pub use directory_witness::{DirectoryChange, DirectoryWitness};
 pub use error::{Damage, Error, Result};

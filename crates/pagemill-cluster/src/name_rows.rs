@@ -12,8 +12,10 @@ use pagemill_format::reader::Reader;
 use pagemill_format::{Error as FormatError, Oid};
 use pagemill_io::{ErrorKind, Storage};
 use pagemill_types::array;
+use pagemill_types::value_styles::DateSetting;
 
 use crate::database::{Database, catalog};
+use crate::date_settings::{date_setting, date_style_over};
 use crate::directory_state::DirectoryState;
 use crate::error::{Error, Result};
 use crate::names::{
@@ -211,6 +213,13 @@ pub(crate) fn read_session_settings(database: &Database) -> Result<Settings> {
 }
 
 impl Database {
+    /// What the server's files say of `DateStyle`, whatever `ALTER ROLE` and `ALTER DATABASE` say.
+    pub fn date_setting_of_files(&self) -> DateSetting {
+        let cluster = self.cluster();
+        let files = StorageFiles(cluster.storage());
+        date_setting(&Settings::of_cluster(cluster.path(), cluster.version().major(), &files))
+    }
+
     /// The settings with which a new session of a role begins, by their names in small letters: what the server's files say, and
     /// `ALTER DATABASE` and `ALTER ROLE`.
     ///
@@ -252,12 +261,16 @@ fn apply_role_settings(database: &Database, role: Oid, settings: &mut Settings) 
     let mut rows = role_settings(database, role)?;
     rows.sort_by_key(|(rank, _)| *rank);
     let mut toast = ToastReader::new(database.clone());
+    let dates = date_setting(settings);
     for (_, stored) in rows {
         let payload = toast.payload(&stored, &file)?;
         let entries = array::text_elements(&payload);
         for entry in entries.map_err(|error| Error::file_damage(&file, &error))? {
             if let Some((name, value)) = parse_role_setting(&entry) {
-                settings.set(&name, value);
+                match date_style_over(dates, &name, value) {
+                    Some(merged) => settings.set(&name, merged.as_bytes()),
+                    None => settings.set(&name, value),
+                }
             }
         }
     }

@@ -20,6 +20,7 @@ use pagemill_types::encoding::stored_text;
 use pagemill_types::extension::ExtensionType;
 use pagemill_types::money::MoneyFormat;
 use pagemill_types::output::{CompositeAttribute, MAX_DEPTH, TypeOutput, ValueType};
+use pagemill_types::styled::Styled;
 
 use crate::column::Column;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
@@ -430,10 +431,17 @@ impl Builder<'_> {
         let Some(found) = BuiltinType::by_oid(oid) else { return Ok(None) };
         let output = match found.print_in(self.database.cluster().version()) {
             Print::Verbatim => TypeOutput::Verbatim,
-            Print::Scalar { write, plain } => match &self.database.session().time_zone {
-                Some(zone) if oid == TIMESTAMPTZ => TypeOutput::TimestampTz(zone.clone()),
-                _ => TypeOutput::Scalar { write, plain },
-            },
+            Print::Scalar { write, plain } => {
+                let session = self.database.session();
+                let (version, zone) = (self.database.cluster().version(), &session.time_zone);
+                match (Styled::of(oid, version, &session.styles, zone.as_ref()), zone) {
+                    (Some(styled), _) => TypeOutput::Styled(Arc::new(styled)),
+                    (None, Some(zone)) if oid == TIMESTAMPTZ => {
+                        TypeOutput::TimestampTz(zone.clone())
+                    }
+                    _ => TypeOutput::Scalar { write, plain },
+                }
+            }
             Print::Name(kind) => TypeOutput::Name(kind),
             Print::Money => {
                 let format = self.choices.money(self.database.row().encoding)?;

@@ -174,7 +174,7 @@ fn open(
         pagemill_cluster::Error::NotFound { .. } => missing(asked),
         other => pagemill_sql::Error::from(other).report(),
     })?;
-    let session = Session::open(&database, options).and_then(Session::in_configured_zone);
+    let session = Session::open(&database, options).and_then(Session::as_configured);
     session.map_err(|error| error.report())
 }
 

@@ -1,13 +1,14 @@
 //! The settings of a session: what a client may ask, and set.
 //!
-//! Answers are printed in the session's time zone, and otherwise in one way, that of DateStyle ISO. A setting that would change what
-//! is printed can be set to what it is, and to nothing else; one that changes how fast or how long a statement runs can be set to
-//! anything.
+//! Answers are printed in the session's time zone, and by its styles. Another setting that would change what is printed can be set
+//! to what it is, and to nothing else; one that changes how fast or how long a statement runs can be set to anything.
 //!
 //! Values that are set in a transaction go with it, or with a part of it, when that is rolled back, and those that are `LOCAL` to it at its
 //! end in any case. A setting of an application that was set once is there from then on, empty where nothing else is said.
 //!
 //! Source: `src/backend/utils/misc/guc_tables.c`, PostgreSQL 18, for names, defaults and units.
+
+mod styles;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,10 +36,9 @@ const REPORTED: [(&str, &str); 10] = [
 ];
 
 /// More that can be shown, and set to what it is.
-const FIXED: [(&str, &str); 10] = [
+const FIXED: [(&str, &str); 9] = [
     ("array_nulls", "on"),
     ("backslash_quote", "safe_encoding"),
-    ("bytea_output", "hex"),
     ("default_transaction_isolation", "read committed"),
     ("escape_string_warning", "on"),
     ("quote_all_identifiers", "off"),
@@ -86,6 +86,12 @@ const ROLE: &str = "role";
 const NO_ROLE: &str = "none";
 const IS_SUPERUSER: &str = "is_superuser";
 
+/// Whose session it is.
+const SESSION_AUTHORIZATION: &str = "session_authorization";
+
+/// What stays when all settings get their defaults.
+const KEPT: [&str; 3] = [ROLE, IS_SUPERUSER, SESSION_AUTHORIZATION];
+
 /// By names in small letters: as it is spelled, and the value.
 type Values = BTreeMap<String, (String, String)>;
 
@@ -98,8 +104,8 @@ pub struct Settings {
     transaction: Option<Ends>,
     /// How often they were changed.
     changes: u64,
-    /// Clients of 18 are told of their search path.
-    reports_path: bool,
+    /// Clients of 18 are told of their search path, and of names as they are spelled.
+    is_of_18: bool,
 }
 
 /// How settings will be after a transaction.
@@ -146,29 +152,28 @@ impl Settings {
             ("server_version", origin.version),
             ("server_version_num", &number),
             ("server_encoding", "UTF8"),
-            ("session_authorization", origin.user),
+            (SESSION_AUTHORIZATION, origin.user),
             ("search_path", origin.search_path),
             ("TimeZone", origin.time_zone),
             (ROLE, NO_ROLE),
             (ROW_SECURITY, "on"),
-            ("extra_float_digits", "1"),
             ("max_identifier_length", "63"),
             ("block_size", "8192"),
         ];
-        let all = REPORTED.into_iter().chain(FIXED).chain(FREE).chain(own);
+        let all = REPORTED.into_iter().chain(FIXED).chain(FREE).chain(styles::STYLES).chain(own);
         let entry = |(name, value): (&str, &str)| {
             (name.to_lowercase(), (name.to_owned(), value.to_owned()))
         };
         let values: Values = all.map(entry).collect();
-        let reports_path = origin.major >= 18;
-        Self { defaults: values.clone(), values, transaction: None, changes: 0, reports_path }
+        let is_of_18 = origin.major >= 18;
+        Self { defaults: values.clone(), values, transaction: None, changes: 0, is_of_18 }
     }
 
     /// What a client is told of when it connects.
     pub fn reported(&self) -> impl Iterator<Item = &(String, String)> {
-        let own = ["server_version", "server_encoding", "session_authorization"];
+        let own = ["server_version", "server_encoding", SESSION_AUTHORIZATION];
         let names = REPORTED.iter().map(|(name, _)| *name).chain(own);
-        let path = self.reports_path.then_some("search_path");
+        let path = self.is_of_18.then_some("search_path");
         names.chain(path).filter_map(|name| self.values.get(&name.to_lowercase()))
     }
 
@@ -272,7 +277,12 @@ impl Settings {
             }
         }
         self.keep_custom();
-        Ok(())
+        if key != SESSION_AUTHORIZATION {
+            return Ok(());
+        }
+        // Whoever it is of then has no other rights than its own, for as long.
+        let value = set.value.as_ref().map(|_| NO_ROLE.to_owned());
+        self.set(&SetSetting { name: ROLE.to_owned(), value, is_local: set.is_local })
     }
 
     /// What a setting is to be: its name as it is spelled, and the value; `None` for one that is gone.
@@ -302,8 +312,11 @@ impl Settings {
             })?;
             return Ok(Some((spelled.clone(), if is_on { "on" } else { "off" }.to_owned())));
         }
-        let is_free = ["application_name", "search_path", "timezone", ROLE].contains(&key)
-            || FREE.iter().any(|(free, _)| *free == key);
+        if let Some(changed) = styles::changed(self, name, value) {
+            return Ok(Some((spelled.clone(), changed?)));
+        }
+        let asked = ["application_name", "search_path", "timezone", ROLE, SESSION_AUTHORIZATION];
+        let is_free = asked.contains(&key) || FREE.iter().any(|(free, _)| *free == key);
         match is_free {
             true => Ok(Some((spelled.clone(), value.to_owned()))),
             false if is_same(key, current, value) => Ok(Some((spelled.clone(), current.clone()))),
@@ -311,21 +324,21 @@ impl Settings {
         }
     }
 
-    /// Sets all to their defaults but the role, whose rights stay (`GUC_NO_RESET_ALL`).
+    /// Sets all to their defaults but the user and the role, whose rights stay (`GUC_NO_RESET_ALL`).
     pub fn reset_all(&mut self) {
         let mut all = vec![&mut self.values];
         all.extend(self.transaction.as_mut().map(|ends| &mut ends.committed));
         for values in all {
-            let kept = [ROLE, IS_SUPERUSER].map(|key| (key.to_owned(), values[key].clone()));
+            let kept = KEPT.map(|key| (key.to_owned(), values[key].clone()));
             values.clone_from(&self.defaults);
             values.extend(kept);
         }
         self.changes += 1;
     }
 
-    /// The role of a user again, as at the begin of the session.
+    /// The user and its role again, as at the begin of the session.
     pub fn reset_role(&mut self) {
-        for key in [ROLE, IS_SUPERUSER] {
+        for key in KEPT {
             self.values.insert(key.to_owned(), self.defaults[key].clone());
         }
     }
@@ -367,6 +380,8 @@ impl Settings {
             let told = || REPORTED.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
             key.contains('.')
                 || ["search_path", "server_version_num", ROW_SECURITY, ROLE].contains(&key)
+                || key == SESSION_AUTHORIZATION
+                || styles::STYLES.iter().any(|(name, _)| *name == key)
                 || told()
         };
         let asked = self.values.iter().filter(|(key, _)| is_asked(key));
@@ -381,6 +396,11 @@ impl Settings {
     /// In which zone moments are printed and read.
     pub fn time_zone(&self) -> &str {
         &self.values["timezone"].1
+    }
+
+    /// Whose session it is.
+    pub fn session_user(&self) -> &str {
+        &self.values[SESSION_AUTHORIZATION].1
     }
 
     /// Whose rights the session has instead of its user's own.
@@ -418,12 +438,6 @@ fn is_same(key: &str, current: &str, value: &str) -> bool {
     let one_of = |known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(value));
     match key {
         "client_encoding" => one_of(&["UTF8", "UTF-8", "UNICODE", "utf_8"]),
-        "datestyle" => {
-            let mut parts = value.split(',').map(str::trim);
-            parts.all(|part| ["ISO", "MDY", "US"].iter().any(|p| p.eq_ignore_ascii_case(part)))
-        }
-        // From 1 on, the shortest digits that give the value back are printed.
-        "extra_float_digits" => value.parse().is_ok_and(|digits: i32| (1..=3).contains(&digits)),
         // Nothing is written: what all of them promise holds.
         "default_transaction_isolation" | "transaction_isolation" => {
             one_of(&["read committed", "repeatable read", "serializable", "read uncommitted"])
@@ -503,18 +517,58 @@ mod tests {
     fn what_changes_answers_keeps_its_value() {
         let mut settings = settings();
         let mut set = |name, value| set(&mut settings, name, value);
-        assert!(set("DateStyle", "ISO").is_ok());
-        assert!(set("datestyle", "German").is_err());
+        assert!(set("array_nulls", "true").is_ok());
+        assert!(set("array_nulls", "off").is_err());
         assert!(set("timezone", "UTC").is_ok());
         assert!(set("TimeZone", "Europe/Paris").is_ok());
-        assert!(set("extra_float_digits", "3").is_ok());
-        assert!(set("extra_float_digits", "0").is_err());
         assert!(set("nonsense", "0").is_err());
         assert!(set("search_path", "a b").is_err());
         assert!(set("my.own", "x").is_ok());
         assert!(set("application_name", "psql").is_ok());
         assert_eq!(settings.show("my.own").unwrap().1, "x");
         assert_eq!(settings.show("timezone").unwrap().0, "TimeZone");
+    }
+
+    #[test]
+    fn styles_are_kept_as_the_server_shows_them() {
+        let mut settings = settings();
+        let plain = settings.styles();
+        let mut told = |name: &str, value: &str| match set(&mut settings, name, value) {
+            Ok(()) => settings.show(name).unwrap().1.clone(),
+            Err(error) => error.message,
+        };
+        assert_eq!(told("datestyle", "dmy"), "ISO, DMY");
+        assert_eq!(told("DateStyle", "sql"), "SQL, DMY");
+        assert_eq!(told("DateStyle", "default, german"), "German, DMY");
+        let message = "invalid value for parameter \"DateStyle\": \"iso, sql\"";
+        assert_eq!(told("datestyle", "iso, sql"), message);
+        assert_eq!(told("intervalstyle", "ISO_8601"), "iso_8601");
+        let message = "invalid value for parameter \"intervalstyle\": \"iso\"";
+        assert_eq!(told("intervalstyle", "iso"), message);
+        assert_eq!(told("bytea_output", "Escape"), "escape");
+        assert_eq!(told("extra_float_digits", "2"), "2");
+        let message =
+            "4 is outside the valid range for parameter \"extra_float_digits\" (-15 .. 3)";
+        assert_eq!(told("extra_float_digits", "4"), message);
+        assert_eq!(told("extra_float_digits", "-0x2"), "-2");
+        assert_eq!(settings.styles().extra_float_digits, -2);
+        settings.reset_all();
+        set(&mut settings, "extra_float_digits", "3").unwrap();
+        assert_eq!(settings.styles(), plain);
+    }
+
+    #[test]
+    fn another_user_has_no_role() {
+        let mut settings = settings();
+        set(&mut settings, "role", "reader").unwrap();
+        set(&mut settings, "session_authorization", "bob").unwrap();
+        assert_eq!((settings.session_user(), settings.role()), ("bob", None));
+        set(&mut settings, "role", "reader").unwrap();
+        settings.reset_all();
+        assert_eq!((settings.session_user(), settings.role()), ("bob", Some("reader")));
+        let name = "session_authorization".to_owned();
+        settings.set(&SetSetting { name, value: None, is_local: false }).unwrap();
+        assert_eq!((settings.session_user(), settings.role()), ("ada", None));
     }
 
     #[test]

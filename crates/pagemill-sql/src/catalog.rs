@@ -15,8 +15,9 @@ use pagemill_cluster::{
     Database, InputCatalog, Relation, SearchIndexes, UnknownTypes, ValueCatalog,
 };
 use pagemill_format::{Oid, PgVersion};
-use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
+use pagemill_types::input::datetime::DateTimeContext;
 use pagemill_types::time_zone::Zone;
+use pagemill_types::value_styles::ValueStyles;
 
 use crate::definitions::Dictionary;
 use crate::error::{Result, SqlState, StatementError};
@@ -70,6 +71,8 @@ fn no_label(number: u32) -> StatementError {
 /// What names in a statement can mean in one database.
 pub struct Catalog {
     values: ValueCatalog,
+    /// Read when something is first written by it.
+    plain_values: OnceLock<ValueCatalog>,
     search_path: Vec<Oid>,
     types: HashMap<Oid, TypeRow>,
     type_names: HashMap<String, Vec<Oid>>,
@@ -115,6 +118,7 @@ impl Catalog {
         let mut read = Self {
             search_path: database.search_path()?.namespaces().to_vec(),
             values,
+            plain_values: OnceLock::new(),
             types: HashMap::new(),
             type_names: HashMap::new(),
             casts: HashMap::new(),
@@ -206,12 +210,27 @@ impl Catalog {
         &self.values
     }
 
+    /// The same as by default: what is written so reads the same in any session, whatever it set.
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read.
+    pub(crate) fn plain_values(&self) -> Result<&ValueCatalog> {
+        if *self.database().session_styles() == ValueStyles::default() {
+            return Ok(&self.values);
+        }
+        if let Some(known) = self.plain_values.get() {
+            return Ok(known);
+        }
+        let read = ValueCatalog::new(&self.database().in_plain_styles(), UnknownTypes::Hex)?;
+        Ok(self.plain_values.get_or_init(|| read))
+    }
+
     /// The session's zone, where it is not UTC.
     pub(crate) fn time_zone(&self) -> Option<&Arc<Zone>> {
         self.database().session_time_zone()
     }
 
-    /// How texts become values: dates and times as in a session with DateStyle ISO, MDY, in its time zone.
+    /// How texts become values: dates and times as the session's settings say, in its time zone.
     ///
     /// # Errors
     /// When the catalogs cannot be read.
@@ -220,9 +239,10 @@ impl Catalog {
             return Ok(inputs);
         }
         let inputs = InputCatalog::new(self.database())?;
+        let styles = self.database().session_styles();
         let session = DateTimeContext {
-            date_order: DateOrder::Mdy,
-            interval_style: IntervalStyle::Postgres,
+            date_order: styles.dates.order,
+            interval_style: styles.intervals,
             session_zone: self.time_zone().cloned().unwrap_or_else(|| Arc::new(Zone::gmt())),
             ..inputs.context().date_time.clone()
         };

@@ -9,6 +9,7 @@ mod on_workers;
 mod parsing;
 mod planning;
 mod prepared;
+mod styles;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use pagemill_engine::{OnDamage, Progress, ScanOptions};
 use pagemill_format::Oid;
 use pagemill_types::encoding::encoding_name;
 use pagemill_types::time_zone::Zone;
+use pagemill_types::value_styles::ValueStyles;
 use sqlparser::ast::{DescribeAlias, Statement};
 
 use crate::bind::type_of_text;
@@ -40,6 +42,7 @@ pub use answer::{Answer, AnswerColumn, AnswerSink};
 use parsing::refuse;
 pub use prepared::Prepared;
 use prepared::ShapePlans;
+pub use styles::StyleSettings;
 
 /// How statements run.
 #[derive(Debug, Clone)]
@@ -86,6 +89,8 @@ pub struct Client {
     pub search_path: Option<String>,
     /// The zone of the setting `TimeZone`, where it set one.
     pub time_zone: Option<String>,
+    /// How values are printed, where it set that.
+    pub styles: Option<StyleSettings>,
 }
 
 /// Zones that show UTC, by that abbreviation.
@@ -173,6 +178,10 @@ impl Session {
             session_user: Some(client.user.as_bytes().into()),
             search_path: client.search_path.as_deref().map(parsed).transpose()?,
             time_zone: Some(zone.zone).filter(|_| !UTC_NAMES.contains(&&*zone.name)),
+            styles: match &client.styles {
+                Some(set) => set.values()?,
+                None => self.configured_styles()?,
+            },
         };
         let mut catalog = Catalog::read(&self.catalog.database().for_session(names))?;
         if let Some(role) = catalog.restricted_role(user.as_bytes())? {
@@ -194,18 +203,28 @@ impl Session {
         })
     }
 
-    /// The same for the first superuser in the zone that the server's settings say.
+    /// The same for the first superuser in the zone and with the styles that the server's settings say.
     ///
     /// # Errors
     /// When the catalogs cannot be read.
-    pub fn in_configured_zone(self) -> Result<Self> {
+    pub fn as_configured(self) -> Result<Self> {
         let user = self.catalog.database().session_user()?;
         let user = String::from_utf8_lossy(&user).into_owned();
         let zone = self.configured_zone();
-        match UTC_NAMES.contains(&&*zone.name) {
+        let is_plain = self.configured_styles()? == ValueStyles::default();
+        match is_plain && UTC_NAMES.contains(&&*zone.name) {
             true => Ok(Self { time_zone: zone.name.into(), ..self }),
             false => self.for_client(Client { user, ..Client::default() }),
         }
+    }
+
+    /// How its values are printed, as settings have it.
+    pub fn styles(&self) -> StyleSettings {
+        StyleSettings::of(self.catalog.database().session_styles())
+    }
+
+    fn configured_styles(&self) -> Result<ValueStyles> {
+        Ok(self.catalog.database().configured_styles()?)
     }
 
     /// The zone that moments are printed and read in, as the setting `TimeZone` has it.
@@ -244,6 +263,20 @@ impl Session {
         };
         let user = members.named(&database.session_user()?);
         Ok(user.is_some_and(|user| members.is_member(user, wanted, By::Set)))
+    }
+
+    /// Whether who connected may give the session to this user by `SET SESSION AUTHORIZATION`.
+    ///
+    /// # Errors
+    /// When there is no such role, or the catalogs cannot be read.
+    pub fn may_be(&self, user: &str) -> Result<bool> {
+        let (database, members) = (self.catalog.database(), self.catalog.members()?);
+        let Some(wanted) = members.named(user.as_bytes()) else {
+            let message = format!("role \"{user}\" does not exist");
+            return fail(SqlState::INVALID_PARAMETER, message);
+        };
+        let own = members.named(&database.session_user()?);
+        Ok(own.is_some_and(|own| own == wanted || members.is_superuser(own)))
     }
 
     /// The same with the setting `row_security` off: where a policy would leave out rows, a statement is refused.

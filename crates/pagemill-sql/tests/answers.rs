@@ -2,7 +2,7 @@
 //!
 //! `answered.sql`, `rows_of_functions.sql`, `sql_functions.sql` (which calls what `functions.sql` makes), `system_columns.sql`,
 //! `rows_as_values.sql`, `lateral.sql`, `json_path_searches.sql`, `date_templates.sql`, `json_records.sql`, `json_constructors.sql`,
-//! `text_search.sql`, `ranges.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `text_search.sql`, `ranges.sql`, `endless_intervals.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::io::Write as _;
@@ -29,6 +29,7 @@ const JSON_CONSTRUCTORS: &str = include_str!("answers/json_constructors.sql");
 const JSON_RECORDS: &str = include_str!("answers/json_records.sql");
 const SMALL_THINGS: &str = include_str!("answers/small_things.sql");
 const SMALL_TYPES: &str = include_str!("answers/small_types.sql");
+const ENDLESS_INTERVALS: &str = include_str!("answers/endless_intervals.sql");
 const SMALL_TYPES_18: &str = include_str!("answers/small_types_18.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
@@ -177,6 +178,13 @@ fn forms_of_sql_json_are_answered_as_the_server_answers() {
     let mut installs = PgInstall::spread();
     installs.retain(|install| install.major >= 17);
     each_of(&installs, |install| compare(&Both::of(install)?, statements(JSON_CONSTRUCTORS)));
+}
+
+#[test]
+fn intervals_without_end_are_answered_as_the_server_answers() {
+    let mut installs = PgInstall::spread();
+    installs.retain(|install| install.major >= 17);
+    each_of(&installs, |install| compare(&Both::of(install)?, statements(ENDLESS_INTERVALS)));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! `bytea`, and the hexadecimal digits that `uuid`, `macaddr` and `macaddr8` share with it.
 //!
-//! Digits are lower case. Sources: `byteaout` in `src/backend/utils/adt/varlena.c` with
-//! `bytea_output = hex`, `uuid_out` in `uuid.c`, `macaddr_out` in `mac.c`, `macaddr8_out` in
-//! `mac8.c`, PostgreSQL 14 to 18.
+//! Digits are lower case. Sources: `byteaout` in `src/backend/utils/adt/varlena.c`, `uuid_out` in
+//! `uuid.c`, `macaddr_out` in `mac.c`, `macaddr8_out` in `mac8.c`, PostgreSQL 14 to 18.
 
 use pagemill_format::error::Result;
 
@@ -16,6 +15,23 @@ pub fn write_bytea(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     out.extend_from_slice(b"\\x");
     push_hex(value, out);
     Ok(())
+}
+
+/// `bytea` by `bytea_output = escape`: printable characters of ASCII as they are, a backslash twice, three
+/// octal digits behind a backslash for every other byte.
+pub(super) fn push_escaped(value: &[u8], out: &mut Vec<u8>) {
+    out.reserve(value.len());
+    for &byte in value {
+        match byte {
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b' '..=b'~' => out.push(byte),
+            _ => {
+                let digits = [byte >> 6, byte >> 3 & 7, byte & 7].map(|digit| digit + b'0');
+                out.push(b'\\');
+                out.extend_from_slice(&digits);
+            }
+        }
+    }
 }
 
 /// `uuid`: 32 digits in groups of 8, 4, 4, 4 and 12.
@@ -89,6 +105,9 @@ mod tests {
     fn bytes_become_lower_case_hexadecimal() {
         assert_eq!(printed(write_bytea, b""), "\\x");
         assert_eq!(printed(write_bytea, &[0, 0x9A, 0xFF]), "\\x009aff");
+        let mut escaped = Vec::new();
+        push_escaped(b"\0a\\ \x7f\xff", &mut escaped);
+        assert_eq!(escaped, br"\000a\\ \177\377");
     }
 
     #[test]

@@ -13,10 +13,12 @@ use super::digits::{pair, push_integer, push_two, quad};
 use super::payload::fixed;
 use super::time_zone::Zone;
 
-const MICROS_PER_SECOND: u64 = 1_000_000;
-const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND as i64;
+pub(super) const MICROS_PER_SECOND: u64 = 1_000_000;
+pub(super) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND as i64;
 /// From 1970-01-01 to 2000-01-01.
-const UNIX_SECONDS: i64 = 946_684_800;
+pub(super) const UNIX_SECONDS: i64 = 946_684_800;
+/// So many days before the first Julian day a cycle of the calendar begins.
+const MARCH_OF_4801_BC: i64 = 32_044;
 /// The Julian day of 2000-01-01.
 const EPOCH_JULIAN_DAY: i64 = 2_451_545;
 
@@ -178,7 +180,7 @@ pub(super) fn push_clock(micros: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends a point and the microseconds without zeros at their end, or nothing for none.
-fn push_fraction(micros: u32, out: &mut Vec<u8>) {
+pub(super) fn push_fraction(micros: u32, out: &mut Vec<u8>) {
     if micros == 0 {
         return;
     }
@@ -205,26 +207,26 @@ fn push_zone(west: i32, out: &mut Vec<u8>) {
 }
 
 /// A day of the proleptic Gregorian calendar; year 0 is 1 BC.
-struct CivilDate {
-    year: i32,
-    month: u32,
-    day: u32,
+pub(super) struct CivilDate {
+    pub(super) year: i32,
+    pub(super) month: u32,
+    pub(super) day: u32,
 }
 
 impl CivilDate {
-    /// The day so many days after 2000-01-01. No type reaches back before the first Julian day;
-    /// what the server prints beyond the last date it accepts, this prints too.
-    fn from_days(structure: &'static str, days: i64) -> Result<Self> {
-        match u32::try_from(days + EPOCH_JULIAN_DAY) {
-            Ok(day) if days <= i32::MAX.into() => Ok(Self::from_julian_day(day)),
+    /// The day so many days after 2000-01-01. No type reaches back before the first Julian day, but clocks west of
+    /// Greenwich show the day before it; what the server prints beyond the last date it accepts, this prints too.
+    pub(super) fn from_days(structure: &'static str, days: i64) -> Result<Self> {
+        let day = days + EPOCH_JULIAN_DAY;
+        let is_shown = day >= 0 || day == -1 && structure == "timestamptz";
+        match u32::try_from(day + MARCH_OF_4801_BC) {
+            Ok(day) if is_shown && days <= i32::MAX.into() => Ok(Self::from_first_march(day)),
             _ => Err(out_of_range(structure, days)),
         }
     }
 
-    fn from_julian_day(julian_day: u32) -> Self {
-        // Count from 1 March 4801 BC, where a cycle of 400 years begins; a year then ends with its
-        // leap day.
-        let days = julian_day + 32_044;
+    /// The day so many days after 1 March 4801 BC, where a cycle of 400 years begins; a year then ends with its leap day.
+    fn from_first_march(days: u32) -> Self {
         let centuries = days / 146_097 * 4 + (days % 146_097 * 4 + 3) / 146_097;
         // Give every century the leap day it lacks: each fourth year is then a leap year.
         let days = days + centuries - centuries / 4;
@@ -259,7 +261,7 @@ impl CivilDate {
 
     /// Appends ` BC` where it belongs.
     #[inline]
-    fn push_era(&self, out: &mut Vec<u8>) {
+    pub(super) fn push_era(&self, out: &mut Vec<u8>) {
         if self.year <= 0 {
             out.extend_from_slice(b" BC");
         }

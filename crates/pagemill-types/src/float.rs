@@ -66,7 +66,7 @@ pub(super) fn push_float8(number: f64, out: &mut Vec<u8>) {
 }
 
 /// The text of zeros, infinities and not-a-numbers.
-fn special(number: f64) -> Option<&'static [u8]> {
+pub(super) fn special(number: f64) -> Option<&'static [u8]> {
     let negative = number.is_sign_negative();
     match number.classify() {
         std::num::FpCategory::Nan => Some(b"NaN"),

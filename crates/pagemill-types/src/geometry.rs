@@ -14,14 +14,24 @@ use pagemill_format::reader::Reader;
 
 use super::float::push_float8;
 
+/// A geometric type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Point,
+    Line,
+    Lseg,
+    Box,
+    Path,
+    Polygon,
+    Circle,
+}
+
 /// `point`: `(x,y)`.
 ///
 /// # Errors
 /// When the value is not 16 bytes.
 pub fn write_point(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("point", value);
-    push_point(&mut r, out)?;
-    end(&r)
+    write_shape(Shape::Point, &push_float8, value, out)
 }
 
 /// `line`: `{A,B,C}`, standing for Ax + By + C = 0.
@@ -29,15 +39,7 @@ pub fn write_point(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 24 bytes.
 pub fn write_line(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("line", value);
-    out.push(b'{');
-    push_float8(r.f64()?, out);
-    out.push(b',');
-    push_float8(r.f64()?, out);
-    out.push(b',');
-    push_float8(r.f64()?, out);
-    out.push(b'}');
-    end(&r)
+    write_shape(Shape::Line, &push_float8, value, out)
 }
 
 /// `lseg`: `[(x1,y1),(x2,y2)]`.
@@ -45,11 +47,7 @@ pub fn write_line(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 32 bytes.
 pub fn write_lseg(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("lseg", value);
-    out.push(b'[');
-    push_points(&mut r, 2, out)?;
-    out.push(b']');
-    end(&r)
+    write_shape(Shape::Lseg, &push_float8, value, out)
 }
 
 /// `box`: `(x1,y1),(x2,y2)`, the upper right corner first.
@@ -57,9 +55,7 @@ pub fn write_lseg(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 32 bytes.
 pub fn write_box(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("box", value);
-    push_points(&mut r, 2, out)?;
-    end(&r)
+    write_shape(Shape::Box, &push_float8, value, out)
 }
 
 /// `path`: its points in round brackets when closed, in square ones when open.
@@ -67,12 +63,7 @@ pub fn write_box(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the points are fewer than the path's count.
 pub fn write_path(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("path", value);
-    let (npts, closed, _padding) = (r.i32()?, r.i32()? != 0, r.u32()?);
-    out.push(if closed { b'(' } else { b'[' });
-    push_points(&mut r, npts, out)?;
-    out.push(if closed { b')' } else { b']' });
-    Ok(())
+    write_shape(Shape::Path, &push_float8, value, out)
 }
 
 /// `polygon`: its points in round brackets.
@@ -80,12 +71,7 @@ pub fn write_path(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the points are fewer than the polygon's count.
 pub fn write_polygon(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("polygon", value);
-    let (npts, _bounding_box) = (r.i32()?, r.bytes(32)?);
-    out.push(b'(');
-    push_points(&mut r, npts, out)?;
-    out.push(b')');
-    Ok(())
+    write_shape(Shape::Polygon, &push_float8, value, out)
 }
 
 /// `circle`: `<(x,y),r>`.
@@ -93,31 +79,110 @@ pub fn write_polygon(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 24 bytes.
 pub fn write_circle(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("circle", value);
-    out.push(b'<');
-    push_point(&mut r, out)?;
-    out.push(b',');
-    push_float8(r.f64()?, out);
-    out.push(b'>');
-    end(&r)
+    write_shape(Shape::Circle, &push_float8, value, out)
 }
 
-fn push_points(r: &mut Reader<'_>, npts: i32, out: &mut Vec<u8>) -> Result<()> {
+/// A shape, each number of it as `push` appends one.
+#[inline]
+pub(super) fn write_shape<F: Fn(f64, &mut Vec<u8>)>(
+    shape: Shape,
+    push: &F,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let r = &mut Reader::new("shape", value);
+    let brackets: &[u8; 2] = match shape {
+        Shape::Point | Shape::Box => return bare(shape, push, r, out),
+        Shape::Line => b"{}",
+        Shape::Lseg => b"[]",
+        Shape::Circle => b"<>",
+        Shape::Polygon => b"()",
+        Shape::Path => return path(push, r, out),
+    };
+    out.push(brackets[0]);
+    match shape {
+        Shape::Line => {
+            push_number(push, r, out)?;
+            out.push(b',');
+            push_pair(push, r, out)?;
+        }
+        Shape::Circle => {
+            push_point(push, r, out)?;
+            out.push(b',');
+            push_number(push, r, out)?;
+        }
+        Shape::Polygon => {
+            let (npts, _bounding_box) = (r.i32()?, r.bytes(32)?);
+            push_points(push, r, npts, out)?;
+            out.push(brackets[1]);
+            return Ok(());
+        }
+        _ => push_points(push, r, 2, out)?,
+    }
+    out.push(brackets[1]);
+    end(r)
+}
+
+fn bare<F: Fn(f64, &mut Vec<u8>)>(
+    shape: Shape,
+    push: &F,
+    r: &mut Reader<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    push_points(push, r, if shape == Shape::Box { 2 } else { 1 }, out)?;
+    end(r)
+}
+
+fn path<F: Fn(f64, &mut Vec<u8>)>(push: &F, r: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let (npts, closed, _padding) = (r.i32()?, r.i32()? != 0, r.u32()?);
+    out.push(if closed { b'(' } else { b'[' });
+    push_points(push, r, npts, out)?;
+    out.push(if closed { b')' } else { b']' });
+    Ok(())
+}
+
+fn push_points<F: Fn(f64, &mut Vec<u8>)>(
+    push: &F,
+    r: &mut Reader<'_>,
+    npts: i32,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     for i in 0..npts {
         if i > 0 {
             out.push(b',');
         }
-        push_point(r, out)?;
+        push_point(push, r, out)?;
     }
     Ok(())
 }
 
-fn push_point(r: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<()> {
+fn push_point<F: Fn(f64, &mut Vec<u8>)>(
+    push: &F,
+    r: &mut Reader<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     out.push(b'(');
-    push_float8(r.f64()?, out);
-    out.push(b',');
-    push_float8(r.f64()?, out);
+    push_pair(push, r, out)?;
     out.push(b')');
+    Ok(())
+}
+
+fn push_pair<F: Fn(f64, &mut Vec<u8>)>(
+    push: &F,
+    r: &mut Reader<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    push_number(push, r, out)?;
+    out.push(b',');
+    push_number(push, r, out)
+}
+
+fn push_number<F: Fn(f64, &mut Vec<u8>)>(
+    push: &F,
+    r: &mut Reader<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    push(r.f64()?, out);
     Ok(())
 }
 

@@ -40,17 +40,17 @@ pub fn write_interval_before_17(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 }
 
 #[derive(PartialEq, Eq)]
-struct Interval {
-    micros: i64,
-    days: i32,
-    months: i32,
+pub(super) struct Interval {
+    pub(super) micros: i64,
+    pub(super) days: i32,
+    pub(super) months: i32,
 }
 
 impl Interval {
-    const MAX: Self = Self { micros: i64::MAX, days: i32::MAX, months: i32::MAX };
-    const MIN: Self = Self { micros: i64::MIN, days: i32::MIN, months: i32::MIN };
+    pub(super) const MAX: Self = Self { micros: i64::MAX, days: i32::MAX, months: i32::MAX };
+    pub(super) const MIN: Self = Self { micros: i64::MIN, days: i32::MIN, months: i32::MIN };
 
-    fn read(value: &[u8]) -> Result<Self> {
+    pub(super) fn read(value: &[u8]) -> Result<Self> {
         let [micros @ .., a, b, c, d, e, f, g, h] = fixed::<16>("interval", value)?;
         Ok(Self {
             micros: i64::from_le_bytes(micros),

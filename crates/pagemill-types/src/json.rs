@@ -29,6 +29,7 @@ use super::builtin::oid;
 use super::decode::{Decode, scalar};
 use super::extension::hstore;
 use super::output::{CompositeAttribute, TypeOutput, ValueType, ValueWriter};
+use super::time_zone::Zone;
 use super::value::Value;
 use super::{array, datetime, identifier, integer};
 
@@ -116,14 +117,14 @@ impl ValueWriter<'_> {
             }
             JsonForm::Date => quoted(datetime::write_date, payload, out)?,
             JsonForm::Timestamp => quoted(datetime::write_xsd_timestamp, payload, out)?,
-            JsonForm::TimestampTz => match output {
-                TypeOutput::TimestampTz(zone) => {
+            JsonForm::TimestampTz => match zone_of(output) {
+                Some(zone) => {
                     let write = |payload: &[u8], out: &mut Vec<u8>| {
                         datetime::write_xsd_timestamptz_in(zone, payload, out)
                     };
                     quoted(write, payload, out)?;
                 }
-                _ => quoted(datetime::write_xsd_timestamptz, payload, out)?,
+                None => quoted(datetime::write_xsd_timestamptz, payload, out)?,
             },
             JsonForm::Json => {
                 self.write_payload(output, payload, out)?;
@@ -155,6 +156,15 @@ impl ValueWriter<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The zone that a timestamptz is printed in, where it is not UTC.
+fn zone_of(output: &TypeOutput) -> Option<&Zone> {
+    match output {
+        TypeOutput::TimestampTz(zone) => Some(zone),
+        TypeOutput::Styled(styled) => styled.zone(),
+        _ => None,
     }
 }
 

@@ -39,12 +39,14 @@ pub mod output;
 pub mod partition_hash;
 pub mod range;
 pub mod statistics;
+pub mod styled;
 pub mod text;
 pub mod time_zone;
 pub mod tsquery;
 pub mod tsvector;
 pub mod value;
 pub mod value_extent;
+pub mod value_styles;
 pub mod xml;
 
 /// Appends the text of one value of a *scalar* type, given its payload: a fixed-length type's bytes, or a

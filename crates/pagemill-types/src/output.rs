@@ -21,6 +21,7 @@ use super::brin::BoundTypes;
 use super::decode::{Decode, payload};
 use super::jsonb::check_text_length;
 use super::money::MoneyFormat;
+use super::styled::Styled;
 use super::time_zone::Zone;
 use super::{ScalarWriter, acl, array, brin, bytea, composite, datetime, money, range};
 
@@ -119,6 +120,8 @@ pub enum TypeOutput {
     Money(Arc<MoneyFormat>),
     /// A timestamptz as clocks of a zone other than UTC show it.
     TimestampTz(Arc<Zone>),
+    /// What a session's settings print otherwise than by default.
+    Styled(Arc<Styled>),
     /// An OID printed as an object's name.
     Name(NameKind),
     /// An access privilege.
@@ -254,6 +257,7 @@ impl<'a> ValueWriter<'a> {
             TypeOutput::Scalar { write, .. } => write(payload, out)?,
             TypeOutput::Money(format) => money::write_money(payload, format, out)?,
             TypeOutput::TimestampTz(zone) => datetime::write_timestamptz_in(zone, payload, out)?,
+            TypeOutput::Styled(styled) => styled.write(payload, out)?,
             TypeOutput::Name(kind) => {
                 let oid = oid_payload("reg type", payload)?;
                 self.lookups.write_name(*kind, oid, out)?;

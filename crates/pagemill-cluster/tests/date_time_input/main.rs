@@ -253,10 +253,7 @@ fn ask(cluster: &TestCluster, session: &Session, cases: &[Case]) -> Result<(i64,
         DateOrder::Dmy => "DMY",
         DateOrder::Ymd => "YMD",
     };
-    let style = match session.interval_style {
-        IntervalStyle::Postgres => "postgres",
-        IntervalStyle::SqlStandard => "sql_standard",
-    };
+    let style = session.interval_style.name();
     let mut script = format!(
         "BEGIN;\nSET LOCAL timezone = '{}';\nSET LOCAL datestyle = 'ISO, {order}';\n\
          SET LOCAL intervalstyle = '{style}';\nSELECT encode(timestamptz_send(now()), 'hex');\n\

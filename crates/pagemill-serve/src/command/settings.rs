@@ -57,6 +57,7 @@ impl Piece<'_, '_> {
     pub(super) fn set(&self) -> Result<Command> {
         let at = match self.word(1).as_str() {
             "SESSION" if self.word(2) == "CHARACTERISTICS" => return Ok(Command::Nothing("SET")),
+            "SESSION" if self.word(2) == "AUTHORIZATION" => 1,
             "SESSION" | "LOCAL" if self.word(2) != "TO" => 2,
             _ => 1,
         };
@@ -76,6 +77,9 @@ impl Piece<'_, '_> {
             "ROLE" if self.word(at + 1) != "TO" && self.words.get(at + 1) != Some(&&Token::Eq) => {
                 return set("role", self.role(at + 1)?);
             }
+            "SESSION" if self.word(at + 1) == "AUTHORIZATION" => {
+                return set("session_authorization", self.role(at + 2)?);
+            }
             "SESSION" | "XML" => {
                 return Err(StatementError::unsupported(format!("SET {}", self.word(at))));
             }
@@ -85,7 +89,9 @@ impl Piece<'_, '_> {
         let behind = at + 1 + 2 * name.matches('.').count();
         let is_assigned = self.word(behind) == "TO" || self.words.get(behind) == Some(&&Token::Eq);
         match is_assigned {
-            true if name == "role" => set(&name, self.role(behind + 1)?),
+            true if name == "role" || name == "session_authorization" => {
+                set(&name, self.role(behind + 1)?)
+            }
             true if name == "search_path" => set(&name, self.names(behind + 1)?),
             true => set(&name, self.value(behind + 1)?),
             false => Err(self.syntax()),
@@ -118,6 +124,9 @@ impl Piece<'_, '_> {
                 Token::Comma => value.push_str(", "),
                 Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => {
                     value.push_str(text);
+                }
+                Token::Word(word) if word.quote_style.is_none() => {
+                    value.push_str(&word.value.to_lowercase());
                 }
                 Token::Word(word) => value.push_str(&word.value),
                 Token::Number(digits, _) => value.push_str(digits),

@@ -48,7 +48,7 @@ fn settings_have_names_and_values() {
         other => panic!("{other:?}"),
     };
     let of = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
-    assert_eq!(set("set datestyle to ISO, 'MDY'"), of("datestyle", "ISO, MDY"));
+    assert_eq!(set("set datestyle to ISO, 'MDY'"), of("datestyle", "iso, MDY"));
     assert_eq!(set("SET SESSION Statement_Timeout = 5"), of("statement_timeout", "5"));
     assert_eq!(set("set local my.own to -1"), of("my.own", "-1"));
     assert_eq!(set("set time zone 'UTC'"), of("timezone", "UTC"));
@@ -65,7 +65,13 @@ fn settings_have_names_and_values() {
     assert!(matches!(one("select set_config('x', 'y', false), 1"), Command::Query(_)));
     assert!(matches!(one("show transaction isolation level"),
         Command::Show(name) if name == "transaction_isolation"));
-    assert!(commands("set x").is_err() && commands("set session authorization x").is_err());
+    assert!(commands("set x").is_err() && commands("set session authorization").is_err());
+    let user = |name: &str| of("session_authorization", name);
+    assert_eq!(set("set session authorization Bob"), user("bob"));
+    assert_eq!(set("set local session authorization 'Bob B'"), user("Bob B"));
+    assert_eq!(set("set session session authorization \"Bob\""), user("Bob"));
+    assert_eq!(set("set session authorization default").1, None);
+    assert_eq!(set("reset session authorization"), ("session_authorization".to_owned(), None));
     let role = |text| match one(text) {
         Command::Set(SetSetting { name, value, .. }) if name == "role" => value,
         other => panic!("{other:?}"),

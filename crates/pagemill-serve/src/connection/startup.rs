@@ -1,9 +1,10 @@
 //! The way in: who it is, which database, and what it is told first.
 //!
-//! Source: `ProcessStartupPacket`, `InitPostgres` and `BeginReportingGUCOptions`, PostgreSQL 18.
+//! Source: `ProcessStartupPacket`, `InitPostgres`, `process_startup_options` and `BeginReportingGUCOptions`, PostgreSQL 18.
 
 use std::sync::Arc;
 
+use pagemill_cluster::changed_date_setting;
 use pagemill_sql::roles::Role;
 use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
@@ -117,7 +118,16 @@ async fn unnamed(
 }
 
 /// Settings of files, databases and roles that sessions begin with here, beside those of applications.
-const FOLLOWED: [&str; 4] = ["row_security", "search_path", "statement_timeout", "timezone"];
+const FOLLOWED: [&str; 8] = [
+    "bytea_output",
+    "datestyle",
+    "extra_float_digits",
+    "intervalstyle",
+    "row_security",
+    "search_path",
+    "statement_timeout",
+    "timezone",
+];
 
 /// What the settings of files, databases and roles say that is followed here.
 async fn role_settings(
@@ -172,9 +182,14 @@ fn settle(
     for (name, value) in settings.reported() {
         out.parameter(name, value);
     }
-    let time_zone = session.time_zone().to_owned();
-    let view = SessionView { role: None, search_path: configured_path, time_zone };
-    Ok((settings, ViewedSession::new(session, user, view)))
+    let view = SessionView {
+        user: user.to_owned(),
+        role: None,
+        search_path: configured_path,
+        time_zone: session.time_zone().to_owned(),
+        styles: session.styles(),
+    };
+    Ok((settings, ViewedSession::new(session, view)))
 }
 
 /// Refuses a database that its server would let nobody into.
@@ -197,9 +212,18 @@ fn apply(
 ) -> Result<()> {
     let own = startup.parameters.iter().map(|(name, value)| (name.clone(), value.clone()));
     let options = startup.parameter("options").unwrap_or_default();
-    for (name, value) in own.chain(switches(options)?) {
+    let mut dates = None;
+    for (name, mut value) in switches(options)?.into_iter().chain(own) {
         if matches!(name.as_str(), "user" | "database" | "options" | "replication") {
             continue;
+        }
+        if name.eq_ignore_ascii_case("datestyle") {
+            // What it leaves open is not what its user's settings say: those come later.
+            let database = session.catalog().database();
+            let before = *dates.get_or_insert_with(|| database.date_setting_of_files());
+            if let Some(changed) = changed_date_setting(before, &value, before) {
+                (dates, value) = (Some(changed), changed.to_string());
+            }
         }
         let set = SetSetting { name: name.clone(), value: Some(value), is_local: false };
         match followed(session, set) {

@@ -1,12 +1,13 @@
-//! The database as a session sees it that set its role, search path, time zone, `row_security`, or settings that statements ask for.
+//! The database as a session sees it that set its user, role, search path, time zone, styles, `row_security`, or settings that
+//! statements ask for.
 //!
 //! Invariant: a statement is bound by what was set before it came.
 //!
-//! Source: `check_timezone` and `check_role` in `src/backend/commands/variable.c`, PostgreSQL 14 to 18.
+//! Source: `check_timezone`, `check_session_authorization` and `check_role` in `src/backend/commands/variable.c`, PostgreSQL 14 to 18.
 
 use std::sync::Arc;
 
-use pagemill_sql::session::{Client, Session};
+use pagemill_sql::session::{Client, Session, StyleSettings};
 use pagemill_sql::{SqlState, StatementError};
 
 use super::Connection;
@@ -17,28 +18,33 @@ use crate::settings::Settings;
 /// What the catalogs are read by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionView {
+    /// Whose it is.
+    pub(super) user: String,
     /// Whose rights it has instead of its user's own.
     pub(super) role: Option<String>,
     pub(super) search_path: String,
     pub(super) time_zone: String,
+    /// How values are printed.
+    pub(super) styles: StyleSettings,
 }
 
 impl SessionView {
     fn of(settings: &Settings) -> Self {
         Self {
+            user: settings.session_user().to_owned(),
             role: settings.role().map(str::to_owned),
             search_path: settings.search_path().to_owned(),
             time_zone: settings.time_zone().to_owned(),
+            styles: settings.styles(),
         }
     }
 }
 
-/// The database by the role, path and zone that were asked for last.
+/// The database by the user, role, path, zone and styles that were asked for last.
 pub(super) struct ViewedSession {
     /// As it is configured; all clients of the user share it.
     configured: Arc<Session>,
     configured_view: SessionView,
-    user: String,
     /// By another view, and that view.
     other: Option<(SessionView, Arc<Session>)>,
     /// The one of both that counts, where policies that would leave out rows are to be errors.
@@ -55,9 +61,8 @@ struct Own {
 }
 
 impl ViewedSession {
-    pub(super) fn new(configured: Arc<Session>, user: &str, configured_view: SessionView) -> Self {
-        let user = user.to_owned();
-        Self { configured, configured_view, user, other: None, strict: None, own: None }
+    pub(super) fn new(configured: Arc<Session>, configured_view: SessionView) -> Self {
+        Self { configured, configured_view, other: None, strict: None, own: None }
     }
 
     /// The database by the view that was asked for last.
@@ -91,7 +96,8 @@ impl ViewedSession {
 /// A value that is to be set, as the server spells it where catalogs are read by it. Looks into files.
 ///
 /// # Errors
-/// When there is no such zone or role, or the user may not become it.
+/// When there is no such zone or role, or the user may not become it. Another user is one for the session that a client
+/// began with.
 pub(super) fn followed(session: &Session, set: SetSetting) -> Result<SetSetting, StatementError> {
     let Some(value) = set.value.as_deref() else { return Ok(set) };
     let invalid = |name: &str| {
@@ -111,12 +117,23 @@ pub(super) fn followed(session: &Session, set: SetSetting) -> Result<SetSetting,
             let message = format!("permission denied to set role \"{value}\"");
             Err(StatementError::new(SqlState("42501"), message))
         }
+        "session_authorization" => {
+            if session.may_be(value).map_err(|error| error.report())? {
+                return Ok(set);
+            }
+            let message = format!("permission denied to set session authorization \"{value}\"");
+            Err(StatementError::new(SqlState("42501"), message))
+        }
         _ => Ok(set),
     }
 }
 
+fn is_user(set: &SetSetting) -> bool {
+    set.name.eq_ignore_ascii_case("session_authorization")
+}
+
 impl Connection {
-    /// Reads the catalogs anew where role, search path or time zone have changed since the last statement, and follows `row_security`.
+    /// Reads the catalogs anew where user, role, search path, time zone or styles have changed since the last statement, and follows `row_security`.
     pub(super) async fn follow_settings(&mut self) -> Result<(), StatementError> {
         let before = self.viewed.viewed().clone();
         self.follow_view().await?;
@@ -142,10 +159,11 @@ impl Connection {
         }
         let (configured, view) = (self.viewed.configured.clone(), wanted.clone());
         let client = Client {
-            user: self.viewed.user.clone(),
+            user: wanted.user,
             role: wanted.role,
             search_path: Some(wanted.search_path),
             time_zone: Some(wanted.time_zone),
+            styles: Some(wanted.styles),
         };
         let opening = self.server.compute.spawn_blocking(move || {
             let session = configured.for_client(client);
@@ -158,9 +176,9 @@ impl Connection {
         Ok(())
     }
 
-    /// `is_superuser` follows the role, and clients are told.
+    /// `is_superuser` follows the user and its role, and clients are told.
     pub(super) async fn follow_role(&mut self, set: &SetSetting) -> Result<(), StatementError> {
-        if !set.name.eq_ignore_ascii_case("role") {
+        if !set.name.eq_ignore_ascii_case("role") && !is_user(set) {
             return Ok(());
         }
         self.follow_settings().await?;
@@ -173,7 +191,9 @@ impl Connection {
 
     /// A value that is to be set, as [`followed`] spells it, found on a thread that may wait for files.
     pub(super) async fn followed(&mut self, set: SetSetting) -> Result<SetSetting, StatementError> {
-        let session = self.session().clone();
+        // Whoever the session was given to, who connected decides.
+        let session = if is_user(&set) { &self.viewed.configured } else { self.session() };
+        let session = session.clone();
         let found = self.server.compute.spawn_blocking(move || followed(&session, set)).await;
         found.unwrap_or_else(|_| Err(super::defect()))
     }

@@ -92,7 +92,7 @@ impl Binder<'_> {
             let Some(tree) = &policy.condition else { return Ok(None) };
             let written = || -> Result<String, Unwritten> {
                 let parsed = Node::parse(tree.as_bytes())?;
-                Writer::new(&self.catalog, &dictionary, Style::new(false)).tree(&parsed, table)
+                Writer::new(&self.catalog, &dictionary, Style::READ_BACK).tree(&parsed, table)
             };
             Ok(Some(format!("({})", written().map_err(StatementError::from)?)))
         };

@@ -33,7 +33,7 @@ impl Binder<'_> {
             StatementError::new(SqlState::DATA_CORRUPTED, message)
         };
         let rule = view_rule(&self.catalog, found.class.oid)?.ok_or_else(missing)?;
-        let text = view(&self.catalog, &rule, Style::new(false));
+        let text = view(&self.catalog, &rule, Style::READ_BACK);
         let text = text.map_err(|unwritten: Unwritten| StatementError::from(unwritten))?;
         let bound = Session::parse(&text).and_then(|statements| match &statements[..] {
             [Statement::Query(query)] => {

@@ -29,7 +29,7 @@ impl<'t> Writer<'t> {
                 _ => self.label(value),
             };
         };
-        let text = text_of_value(&self.catalog, value.type_oid, &payload)?;
+        let text = text_of_value(&self.catalog, self.style, value.type_oid, &payload)?;
         let is_point =
             text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(['e', 'E', '.']);
         let (text, needs_label) = match value.type_oid {

@@ -12,10 +12,11 @@ use pagemill_types::array::element_payloads;
 use pagemill_types::builtin::oid;
 
 use super::Unwritten;
+use super::writer::Style;
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::format_type::formatted_type;
-use crate::functions::text_form::text_of_payload;
+use crate::functions::text_form::{plain_text_of_payload, text_of_payload};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::UNKNOWN;
 
@@ -395,9 +396,10 @@ pub(super) fn type_name(
     }
 }
 
-/// A value as its type's output function writes it.
+/// A value as its type's output function writes it: as the session shows it, or as any session reads it.
 pub(super) fn text_of_value(
     catalog: &Catalog,
+    style: Style,
     type_oid: Oid,
     payload: &[u8],
 ) -> Result<String, Unwritten> {
@@ -406,7 +408,8 @@ pub(super) fn text_of_value(
     if type_oid == UNKNOWN {
         return Ok(String::from_utf8_lossy(payload).into_owned());
     }
-    text_of_payload(catalog, type_oid, payload).map_err(|error| refused(&error))
+    let write = if style.is_read_back { plain_text_of_payload } else { text_of_payload };
+    write(catalog, type_oid, payload).map_err(|error| refused(&error))
 }
 
 /// A text between quotes, without any escapes: strings conform to the standard.

@@ -18,7 +18,9 @@ use crate::error::Result;
 use crate::system_rows::for_each_row;
 
 /// Arguments are written all in one line.
-const STYLE: Style = Style { is_pretty: false, is_indented: false, wrap: 0 };
+const STYLE: Style = Style { is_pretty: false, is_indented: false, wrap: 0, is_read_back: false };
+/// The same to be bound again.
+const READ_BACK: Style = Style { is_read_back: true, ..STYLE };
 
 /// A row of `pg_proc`, as far as its arguments go.
 #[derive(Debug, Clone)]
@@ -44,7 +46,7 @@ pub(crate) fn numbered_body(catalog: &Arc<Catalog>, tree: &str) -> Written<Strin
     let dictionary = catalog.dictionary().map_err(|error| Unwritten::damaged(error.to_string()))?;
     let parsed = Node::parse(tree.as_bytes())?;
     let names = FunctionNames { name: String::new(), arguments: Vec::new() };
-    Writer::new(catalog, &dictionary, STYLE).body(&parsed, names)
+    Writer::new(catalog, &dictionary, READ_BACK).body(&parsed, names)
 }
 
 /// Writes arguments of functions.
@@ -176,7 +178,7 @@ impl FunctionWriter {
         let without = function.inputs.len().saturating_sub(defaults.len());
         let default = at.checked_sub(without).and_then(|at| defaults.get(at));
         let Some(node) = default.and_then(Node::structure) else { return Ok(None) };
-        Writer::new(&self.catalog, &self.dictionary, STYLE).expression(node, Oid(0)).map(Some)
+        Writer::new(&self.catalog, &self.dictionary, READ_BACK).expression(node, Oid(0)).map(Some)
     }
 
     /// The names of the arguments that go in, empty for those without; nothing where none has one.

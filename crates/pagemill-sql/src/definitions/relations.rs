@@ -395,7 +395,7 @@ pub(crate) fn statistics_columns(catalog: &Arc<Catalog>, of: &Statistics) -> Wri
     let mut found = of.columns.iter().map(name).collect::<Written<Vec<String>>>()?;
     let tree = of.expressions.as_deref().unwrap_or("<>");
     let parsed = Node::parse(tree.as_bytes())?;
-    let style = Style { is_pretty: true, is_indented: false, wrap: 0 };
+    let style = Style { is_indented: false, ..Style::new(true) };
     found.extend(Writer::new(catalog, &dictionary, style).keys(&parsed, of.table)?);
     Ok(found)
 }

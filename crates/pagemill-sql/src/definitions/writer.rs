@@ -36,12 +36,21 @@ pub(crate) struct Style {
     pub(crate) is_indented: bool,
     /// From which column on a list goes on in the next line; negative for never.
     pub(crate) wrap: i32,
+    /// It is bound again: constants are written as any session reads them.
+    pub(crate) is_read_back: bool,
 }
 
 impl Style {
+    /// What is to be bound again.
+    pub(crate) const READ_BACK: Self = Self { is_read_back: true, ..Self::of(false) };
+
+    const fn of(is_pretty: bool) -> Self {
+        Self { is_pretty, is_indented: true, wrap: 0, is_read_back: false }
+    }
+
     /// As `pg_get_expr(tree, relation, pretty)` and its kin print.
     pub(crate) fn new(is_pretty: bool) -> Self {
-        Self { is_pretty, is_indented: true, wrap: 0 }
+        Self::of(is_pretty)
     }
 }
 

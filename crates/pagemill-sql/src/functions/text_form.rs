@@ -1,6 +1,6 @@
 //! Values from their texts and to them, by the same input and output functions that `load` and `export` use.
 //!
-//! Dates and times are read and written as in a session with DateStyle ISO, in its time zone.
+//! Values are read and written as the session's settings say, and moments in its time zone.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt32Type, UInt64Type,
 };
 use datafusion::scalar::ScalarValue;
-use pagemill_cluster::ValueLookups;
+use pagemill_cluster::{ValueCatalog, ValueLookups};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use pagemill_types::input::tree::{TypeInput, ValueReader};
@@ -72,8 +72,24 @@ pub(crate) fn check_null(catalog: &Catalog, ty: PgType) -> Result<()> {
 /// # Errors
 /// When values of the type cannot be written, or this is none.
 pub(crate) fn text_of_payload(catalog: &Catalog, type_oid: Oid, payload: &[u8]) -> Result<String> {
-    let value_type = catalog.values().value_type(type_oid)?;
-    let (mut lookups, mut out) = (catalog.values().lookups(), Vec::new());
+    text_by(catalog.values(), type_oid, payload)
+}
+
+/// The same, as it reads in any session, whatever styles that set.
+///
+/// # Errors
+/// Likewise.
+pub(crate) fn plain_text_of_payload(
+    catalog: &Catalog,
+    type_oid: Oid,
+    payload: &[u8],
+) -> Result<String> {
+    text_by(catalog.plain_values()?, type_oid, payload)
+}
+
+fn text_by(values: &ValueCatalog, type_oid: Oid, payload: &[u8]) -> Result<String> {
+    let value_type = values.value_type(type_oid)?;
+    let (mut lookups, mut out) = (values.lookups(), Vec::new());
     ValueWriter::new(&mut lookups)
         .write_payload(&value_type.output, payload, &mut out)
         .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;

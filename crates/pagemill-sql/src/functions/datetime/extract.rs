@@ -227,6 +227,42 @@ fn interval(unit: &str, interval: Interval) -> Outcome<Part> {
     })
 }
 
+/// Of an interval without end.
+pub(super) fn numeric_of_endless(
+    unit: &str,
+    is_negative: bool,
+    has_weeks: bool,
+) -> Outcome<Option<Vec<u8>>> {
+    numeric(endless_interval(unit, is_negative, has_weeks)?)
+}
+
+/// Of an interval without end.
+pub(super) fn float_of_endless(
+    unit: &str,
+    is_negative: bool,
+    has_weeks: bool,
+) -> Outcome<Option<f64>> {
+    Ok(endless_interval(unit, is_negative, has_weeks)?.map(float))
+}
+
+/// Parts that never end are infinite too, those that come again are NULL; weeks are parts from 18 on.
+fn endless_interval(unit: &str, is_negative: bool, has_weeks: bool) -> Outcome<Option<Part>> {
+    use Unit::{
+        Century, Day, Decade, Epoch, Hour, Microsecond, Millennium, Millisecond, Minute, Month,
+        Quarter, Second, Week, Year,
+    };
+    let named = of_extraction(unit);
+    let Some(unit) = named.unit else { return Err(named.unknown("interval")) };
+    match unit {
+        Microsecond | Millisecond | Second | Minute | Month | Quarter => Ok(None),
+        Week if has_weeks => Ok(None),
+        Hour | Day | Year | Decade | Century | Millennium | Epoch => {
+            Ok(Some(if is_negative { Part::MinusInfinity } else { Part::PlusInfinity }))
+        }
+        _ => Err(named.unsupported("interval")),
+    }
+}
+
 /// Microseconds, with 365.25 days a year and 30 days a month.
 fn epoch(interval: Interval) -> i128 {
     let (years, months) = (i128::from(interval.months / 12), i128::from(interval.months % 12));

@@ -13,7 +13,7 @@ use super::calendar::{DAY, HOUR, MINUTE, interval_out_of_range};
 use super::round_to;
 use crate::error::StatementError;
 
-/// An interval; from 17 on three maxima or minima are an infinity, which is refused.
+/// An interval; from 17 on three maxima or minima are an infinity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interval {
     pub(crate) micros: i64,
@@ -116,7 +116,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
 }
 
 /// The longer or the shorter one.
-fn pick(x: Interval, y: Interval, larger: bool) -> Interval {
+pub(super) fn pick(x: Interval, y: Interval, larger: bool) -> Interval {
     let is_first = if larger { x.length() > y.length() } else { x.length() < y.length() };
     if is_first { x } else { y }
 }

@@ -1,6 +1,6 @@
-//! Dates, times, timestamps and intervals, in a session whose DateStyle is ISO: as if its TimeZone were UTC, and by another zone.
+//! Dates, times, timestamps and intervals: as if the session's TimeZone were UTC, and by another zone.
 //!
-//! Intervals that are infinite, as they may be from 17 on, are refused.
+//! Intervals that are infinite, as they may be from 17 on, are in mind of `endless` alone.
 //!
 //! Source: `src/backend/utils/adt/date.c`, `timestamp.c`, `datetime.c`, PostgreSQL 14 to 18.
 
@@ -8,6 +8,7 @@ mod arithmetic;
 mod by_template;
 pub(super) mod calendar;
 mod casts;
+mod endless;
 mod extract;
 pub(super) mod interval;
 mod interval_pictures;
@@ -55,18 +56,25 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
 }
 
 fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    require_finite(call, arguments)?;
     let has_infinity = call.catalog.database().cluster().version().major() >= 17;
     if has_infinity && matches!(&*call.key, "timestamp_mi" | "timestamptz_mi") {
         return two(arguments, arithmetic::between_any);
     }
+    if has_infinity {
+        return endless::completed(call, arguments, |arguments| finite(call, arguments));
+    }
+    require_finite(call, arguments)?;
+    finite(call, arguments)
+}
+
+fn finite(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     match call.catalog.time_zone().zip(session_zone::find(&call.key)) {
         Some((zone, zoned)) => zoned(zone, arguments),
         None => run(plain, call, arguments),
     }
 }
 
-/// Refuses infinite intervals, which no function here has in mind.
+/// Refuses what an infinite interval would be until 16: a number like any other, which no function here has in mind.
 fn require_finite(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<()> {
     for (ty, argument) in call.arguments.iter().zip(arguments) {
         let is_interval = call.catalog.base_type(ty.oid, -1).0 == oid::INTERVAL;

@@ -79,7 +79,7 @@ fn era(year: i64, length: i64) -> i64 {
     }
 }
 
-fn interval(unit: &str, of: Interval) -> Outcome<Interval> {
+pub(super) fn interval(unit: &str, of: Interval) -> Outcome<Interval> {
     let named = of_truncation(unit);
     let Some(unit) = named.unit else { return Err(named.unknown("interval")) };
     let Interval { micros, days, months } = of;

@@ -4,11 +4,12 @@
 //! `make_timestamptz_at_timezone` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
 
 use arrow::array::ArrayRef;
+use pagemill_types::builtin::oid;
 use pagemill_types::input::datetime::DateTimeContext;
-use pagemill_types::interval::{write_interval, write_interval_before_17};
 use pagemill_types::time_zone::Zone;
 
 use super::super::rows::{Outcome, three, two};
+use super::super::text_form::text_of_payload;
 use super::super::{Implementation, KernelCall};
 use super::calendar::{Parts, SECOND, is_infinite, is_valid, timestamp_out_of_range};
 use super::interval::Interval;
@@ -93,7 +94,7 @@ fn by_offset(call: &KernelCall, arguments: &[ArrayRef], sign: i64) -> Outcome<Ar
             return Ok(timestamp);
         }
         if zone.months != 0 || zone.days != 0 {
-            return Err(no_offset(zone, has_infinity));
+            return Err(no_offset(call, zone, has_infinity));
         }
         let east = zone.micros / SECOND * SECOND;
         if i32::try_from(east / SECOND).is_err() {
@@ -105,14 +106,12 @@ fn by_offset(call: &KernelCall, arguments: &[ArrayRef], sign: i64) -> Outcome<Ar
 }
 
 #[cold]
-fn no_offset(zone: Interval, has_infinity: bool) -> StatementError {
+fn no_offset(call: &KernelCall, zone: Interval, has_infinity: bool) -> StatementError {
     let is_infinite = has_infinity && zone.is_infinite();
-    let write = if has_infinity { write_interval } else { write_interval_before_17 };
-    let mut text = Vec::new();
-    if let Err(error) = write(&zone.payload(), &mut text) {
-        return StatementError::new(SqlState::DATA_CORRUPTED, error.to_string());
-    }
-    let text = String::from_utf8_lossy(&text);
+    let text = match text_of_payload(&call.catalog, oid::INTERVAL, &zone.payload()) {
+        Ok(text) => text,
+        Err(error) => return error.report(),
+    };
     let wrong = if is_infinite { "must be finite" } else { "must not include months or days" };
     let message = format!("interval time zone \"{text}\" {wrong}");
     StatementError::new(SqlState::INVALID_PARAMETER, message)

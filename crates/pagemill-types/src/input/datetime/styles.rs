@@ -1,10 +1,11 @@
-//! The settings that say how dates and intervals are written.
+//! What the settings `DateStyle` and `IntervalStyle` say of texts that are read: the order of short
+//! numbers, and what a sign belongs to.
 //!
 //! Source: `check_datestyle` in `src/backend/commands/variable.c`, `intervalstyle_options` in
 //! `src/backend/utils/misc/guc.c` (`guc_tables.c` from 16), PostgreSQL 14 to 18.
 
 /// The order in which a date of three short numbers is read: the second part of `DateStyle`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DateOrder {
     /// Month, day, year: the server's default.
     #[default]
@@ -15,40 +16,39 @@ pub enum DateOrder {
     Ymd,
 }
 
-impl DateOrder {
-    /// The order in a value of the setting `DateStyle`, such as `ISO, DMY`. Style `German` brings
-    /// its own order, where none is named.
-    pub fn of_date_style(value: &str) -> Self {
-        let words = || value.split(',').map(|word| word.trim().to_ascii_lowercase());
-        let order = |word: String| match word.as_str() {
-            "ymd" => Some(Self::Ymd),
-            "dmy" => Some(Self::Dmy),
-            "mdy" | "us" => Some(Self::Mdy),
-            other if other.starts_with("euro") => Some(Self::Dmy),
-            other if other.starts_with("noneuro") => Some(Self::Mdy),
-            _ => None,
-        };
-        let is_german = words().any(|word| word == "german");
-        let unnamed = if is_german { Self::Dmy } else { Self::Mdy };
-        words().find_map(order).unwrap_or(unnamed)
-    }
-}
-
-/// How a leading minus sign of an interval is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How intervals are printed, and how a leading minus sign of one is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum IntervalStyle {
-    /// It belongs to the first field: all settings of `IntervalStyle` but `sql_standard`.
+    /// `1 day 02:03:04`. A sign belongs to the field behind it, as in all styles but the next.
     #[default]
     Postgres,
-    /// It belongs to all fields, when no other one has a sign.
+    /// `1 2:03:04`. A sign belongs to all fields, when no other one has a sign.
     SqlStandard,
+    /// `@ 1 day 2 hours 3 mins 4 secs`.
+    PostgresVerbose,
+    /// `P1DT2H3M4S`.
+    Iso8601,
 }
 
 impl IntervalStyle {
-    /// What a value of the setting `IntervalStyle` means.
-    pub fn of_setting(value: &str) -> Self {
-        let is_standard = value.trim().eq_ignore_ascii_case("sql_standard");
-        if is_standard { Self::SqlStandard } else { Self::Postgres }
+    const NAMES: [(Self, &'static str); 4] = [
+        (Self::Postgres, "postgres"),
+        (Self::PostgresVerbose, "postgres_verbose"),
+        (Self::SqlStandard, "sql_standard"),
+        (Self::Iso8601, "iso_8601"),
+    ];
+
+    /// What a value of the setting `IntervalStyle` means; `None` for none of its values.
+    pub fn of_setting(value: &str) -> Option<Self> {
+        let found = Self::NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(value));
+        found.map(|(style, _)| *style)
+    }
+
+    /// The value of the setting, as it is shown.
+    pub fn name(self) -> &'static str {
+        let found = Self::NAMES.iter().find(|(style, _)| *style == self);
+        // default: all are among the names
+        found.map_or("postgres", |(_, name)| name)
     }
 }
 
@@ -57,14 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_name_an_order() {
-        assert_eq!(DateOrder::of_date_style("iso, mdy"), DateOrder::Mdy);
-        assert_eq!(DateOrder::of_date_style("SQL,European"), DateOrder::Dmy);
-        assert_eq!(DateOrder::of_date_style("ISO, YMD"), DateOrder::Ymd);
-        assert_eq!(DateOrder::of_date_style("German"), DateOrder::Dmy);
-        assert_eq!(DateOrder::of_date_style("German, US"), DateOrder::Mdy);
-        assert_eq!(DateOrder::of_date_style(""), DateOrder::Mdy);
-        assert_eq!(IntervalStyle::of_setting("SQL_STANDARD"), IntervalStyle::SqlStandard);
-        assert_eq!(IntervalStyle::of_setting("iso_8601"), IntervalStyle::Postgres);
+    fn settings_name_a_style() {
+        assert_eq!(IntervalStyle::of_setting("SQL_STANDARD"), Some(IntervalStyle::SqlStandard));
+        assert_eq!(IntervalStyle::of_setting("iso_8601"), Some(IntervalStyle::Iso8601));
+        assert_eq!(IntervalStyle::of_setting(" postgres"), None);
+        for (style, name) in IntervalStyle::NAMES {
+            assert_eq!(style.name(), name);
+        }
     }
 }
