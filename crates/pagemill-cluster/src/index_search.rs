@@ -64,7 +64,7 @@ pub struct SearchKey {
 /// Why an index is not searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotSearched {
-    /// Of another access method, or a BRIN index that keeps other things than the lowest and the highest value.
+    /// Of another access method, or a BRIN index that tells nothing that is understood here.
     AccessMethod,
     /// Not built to the end, or being dropped.
     Invalid,
@@ -97,7 +97,7 @@ impl fmt::Display for NotSearched {
 /// A row of `pg_opclass`.
 pub(crate) struct OperatorClass {
     pub(crate) name: Box<[u8]>,
-    input: Oid,
+    pub(crate) input: Oid,
     is_default: bool,
 }
 

@@ -32,6 +32,11 @@ const ON_TRUNCATE: i16 = 1 << 5;
 pub(crate) const DESCENDING: i16 = 1;
 pub(crate) const NULLS_FIRST: i16 = 2;
 
+/// `default` of `pg_collation`.
+const DEFAULT_COLLATION: Oid = Oid(100);
+/// `C` and `POSIX`.
+const COLLATIONS_BY_BYTES: [Oid; 2] = [Oid(950), Oid(951)];
+
 /// What new rows of a table have to keep to.
 #[derive(Debug, Clone)]
 pub struct InsertRules {
@@ -411,17 +416,10 @@ impl Database {
     }
 
     pub(crate) fn collation(&self, oid: Oid) -> Result<Collation, OrderFailure> {
-        /// `default`, `C` and `POSIX` of `pg_collation`.
-        const DEFAULT: Oid = Oid(100);
-        const BYTES: [Oid; 2] = [Oid(950), Oid(951)];
-        if BYTES.contains(&oid) {
+        if COLLATIONS_BY_BYTES.contains(&oid) {
             return Ok(Collation::Bytes);
         }
-        let row = match oid {
-            DEFAULT => self.default_collation()?,
-            _ => self.collation_row(oid)?,
-        };
-        let Some(row) = row else {
+        let Some(row) = self.collation_order(oid)? else {
             return Err(OrderFailure::Unknown(OrderCause::MissingCollation(oid)));
         };
         match row.provider {
@@ -433,6 +431,21 @@ impl Database {
             }
             b'c' => Err(OrderFailure::Unknown(OrderCause::NotDeterministic)),
             _ => Err(OrderFailure::Unknown(OrderCause::Icu)),
+        }
+    }
+
+    /// True for a collation that holds only the same bytes for equal.
+    pub(crate) fn is_deterministic(&self, collation: Oid) -> Result<bool> {
+        if COLLATIONS_BY_BYTES.contains(&collation) {
+            return Ok(true);
+        }
+        Ok(self.collation_order(collation)?.is_some_and(|row| row.deterministic))
+    }
+
+    fn collation_order(&self, oid: Oid) -> Result<Option<CollationOrder>> {
+        match oid {
+            DEFAULT_COLLATION => self.default_collation(),
+            _ => self.collation_row(oid),
         }
     }
 

@@ -73,7 +73,7 @@ pub use lost_tail::TailWitness;
 pub use name_search::InputNames;
 pub use partition_bounds::{PartitionBound, RangeDatum};
 pub use partitions::{LeafPartitions, PartitionKey, PartitionKeyColumn, PartitionStrategy};
-pub use range_index::{RangeColumn, RangeIndex};
+pub use range_index::{RangeColumn, RangeIndex, SummaryKey, SummaryKind};
 pub use recovery::{Recovery, RedoneWal, TransactionCounters};
 pub use refusal::Refusal;
 pub use relation::{ClassRow, Persistence, Relation, RelationKind};

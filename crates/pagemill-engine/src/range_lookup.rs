@@ -1,8 +1,8 @@
 //! Which blocks of a table can have rows with some values, by what a BRIN index keeps of ranges of blocks.
 //!
 //! ```text
-//! range map ── TID ──► summary: lowest and highest value ── meets all conditions? ──► its blocks are read
-//! no summary, or one that is just being made ───────────────────────────────────────► its blocks are read
+//! range map ── TID ──► summary of the range ── meets all conditions? ──► its blocks are read
+//! no summary, or one that is just being made ──────────────────────────► its blocks are read
 //! ```
 //!
 //! Invariants: no block is left out that has a row which meets the conditions; blocks behind the last range are read; nothing here looks
@@ -14,34 +14,23 @@
 use std::ops::Range;
 
 use pagemill_cluster::btree_scan::TreePages as _;
-use pagemill_cluster::{Database, Error as ClusterError, RangeColumn, RangeIndex};
+use pagemill_cluster::{Database, Error as ClusterError, RangeIndex};
 use pagemill_format::brin::{
     BrinMeta, META_BLOCK, RANGES_PER_MAP_PAGE, RangeSummary, summary_places,
 };
 use pagemill_format::{BlockNumber, Tid};
-use pagemill_types::index_key_order::KeyColumn;
-use pagemill_types::index_key_range::ValueBounds;
-use pagemill_types::value_extent::{ValueExtent, sort_payloads};
 
 use crate::error::Result;
 use crate::index_lookup::LonePages;
 use crate::progress::Progress;
+use crate::range_summary::{ColumnTest, ValueCondition, meets};
 use crate::scan_plan::ScanOptions;
 use crate::table::Table;
-
-/// What the values of a column have to be, none of them NULL.
-#[derive(Debug, Clone, Default)]
-pub struct ValueCondition {
-    /// One of these payloads.
-    pub any_of: Option<Vec<Box<[u8]>>>,
-    /// Within these bounds.
-    pub bounds: Option<ValueBounds>,
-}
 
 /// Conditions on the leading columns of an index, `None` where there is none.
 pub struct RangeLookup<'i> {
     index: &'i RangeIndex,
-    conditions: Vec<Option<ValueCondition>>,
+    tests: Vec<ColumnTest<'i>>,
     pages: LonePages,
     progress: Progress,
 }
@@ -54,19 +43,15 @@ impl<'i> RangeLookup<'i> {
     pub fn open(
         database: &Database,
         index: &'i RangeIndex,
-        mut conditions: Vec<Option<ValueCondition>>,
+        conditions: Vec<Option<ValueCondition>>,
         (options, progress): (ScanOptions, &Progress),
     ) -> Result<Self> {
         assert_eq!(conditions.len(), index.columns.len(), "a condition or none for each column");
-        for (column, condition) in index.columns.iter().zip(&mut conditions) {
-            let values = condition.as_mut().and_then(|condition| condition.any_of.as_mut());
-            if let (Some((_, key)), Some(values)) = (&column.key, values) {
-                sort_payloads(key, values);
-            }
-        }
+        let both = index.columns.iter().zip(conditions);
+        let tests = both.map(|(column, condition)| ColumnTest::new(column, condition)).collect();
         let mut pages = LonePages::open(database, (&index.class, &index.relation), options)?;
         pages.set_progress(progress);
-        Ok(Self { index, conditions, pages, progress: progress.clone() })
+        Ok(Self { index, tests, pages, progress: progress.clone() })
     }
 
     /// The blocks that can have rows which meet the conditions, in ascending ranges apart from one another.
@@ -105,10 +90,10 @@ impl<'i> RangeLookup<'i> {
     /// Whether the range that begins with this block can have rows.
     fn may_have(&mut self, begin: u32, place: Option<Tid>) -> Result<bool> {
         let Some(Tid { block, line_pointer }) = place else { return Ok(true) };
-        let Self { index, conditions, pages, .. } = self;
+        let Self { index, tests, pages, .. } = self;
         let summary = RangeSummary::parse(pages.page(block)?, line_pointer, index.column_count);
         let told = summary.and_then(|summary| {
-            let may_have = meets(&summary, (&index.columns, conditions))?;
+            let may_have = meets(&summary, tests)?;
             Ok((summary.block(), may_have))
         });
         match told {
@@ -123,48 +108,6 @@ impl<'i> RangeLookup<'i> {
 
     fn damage(&self, block: BlockNumber, error: &pagemill_format::Error) -> ClusterError {
         self.pages.damage(block, error.to_string())
-    }
-}
-
-/// Whether a range with this summary can have rows that meet all conditions.
-fn meets(
-    summary: &RangeSummary<'_>,
-    (columns, conditions): (&[RangeColumn], &[Option<ValueCondition>]),
-) -> pagemill_format::Result<bool> {
-    if summary.is_placeholder() {
-        return Ok(true);
-    }
-    if summary.is_empty() {
-        return Ok(false);
-    }
-    let (values, mut at) = (summary.values(), 0);
-    for (number, (column, condition)) in columns.iter().zip(conditions).enumerate() {
-        if summary.is_all_null(number) {
-            if condition.is_some() {
-                return Ok(false);
-            }
-            continue;
-        }
-        let mut next = || {
-            let (start, end) = column.layout.locate(values, at)?;
-            at = end;
-            Ok(&values[start..end])
-        };
-        let extent = ValueExtent { lowest: next()?, highest: next()? };
-        if let (Some((_, key)), Some(condition)) = (&column.key, condition)
-            && !condition.may_be_met(key, extent)
-        {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-impl ValueCondition {
-    fn may_be_met(&self, key: &KeyColumn, extent: ValueExtent<'_>) -> bool {
-        let by_values = |values: &Vec<Box<[u8]>>| extent.may_have_any(key, values);
-        let by_bounds = |bounds: &ValueBounds| extent.may_reach(key, bounds);
-        self.any_of.as_ref().is_none_or(by_values) && self.bounds.as_ref().is_none_or(by_bounds)
     }
 }
 

@@ -261,6 +261,112 @@ fn whichever_way_a_table_is_read_the_answer_is_the_servers() -> Result<()> {
     Ok(())
 }
 
+/// Keys whose bytes are in another order than they themselves, and those of which several forms are equal.
+const PLACES: &str = "
+    create table places(id int, i inet, c cidr, m macaddr, e macaddr8, p pg_lsn, z timetz, v interval, k \"char\", pad text)
+        with (autovacuum_enabled = off);
+    insert into places select g,
+        case when h % 50 = 0 then null when h % 9 = 0 then ('fe80::' || to_hex(h % 3000))::inet
+            else set_masklen(inet '10.0.0.0' + h % 5000, 32 - (h % 60) / 20) end,
+        ('10.' || h % 90 || '.' || h % 7 || '.0/24')::cidr, ('08:00:2b:01:' || lpad(to_hex(h % 200), 2, '0') || ':' || lpad(to_hex(h % 3 * 100), 2, '0'))::macaddr,
+        ('08:00:2b:01:02:03:' || lpad(to_hex(h % 200), 2, '0') || ':' || lpad(to_hex(h % 3 * 100), 2, '0'))::macaddr8,
+        ('0/' || lpad(to_hex(h % 4000 * 1000), 8, '0'))::pg_lsn,
+        ((time '00:00' + h % 8000 * interval '10 seconds')::text || case when h % 2 = 0 then '+02' else '-05:30' end)::timetz,
+        case h % 3 when 0 then make_interval(hours => h % 3000) when 1 then make_interval(days => h % 125) else make_interval(months => h % 5) - interval '1 day' end,
+        chr(33 + h % 90)::\"char\", repeat('p', 100)
+    from (select g, hashint4(g) & 2147483647 as h from generate_series(1, 9000) g) s;
+    create index on places (i); create index on places (c); create index on places (m); create index on places (e desc); create index on places (p);
+    create index on places (z); create index on places (v); create index on places (k);
+";
+
+const OF_PLACES: [&str; 40] = [
+    "i = '10.0.3.3'",
+    "i = '10.0.3.0/31'",
+    "i in ('10.0.3.3', 'fe80::1f', '::1')",
+    "i = 'fe80::a0'",
+    "i < '10.0.0.9'",
+    "i > 'fe80::bb0'",
+    "i between '10.0.1.1' and '10.0.1.40/31'",
+    "i <= '10.0.0.4/30'",
+    "i is null",
+    "c = '10.5.3.0/24'",
+    "c > '10.89.4.0/24'",
+    "m = '08:00:2b:01:10:64'",
+    "m < '08:00:2b:01:02:00'",
+    "m between '08:00:2b:01:c0:00' and '08:00:2b:01:c1:64'",
+    "e = '08:00:2b:01:02:03:10:64'",
+    "e >= '08:00:2b:01:02:03:c7:00'",
+    "p = '0/3E8'",
+    "p < '0/2710'",
+    "p > '0/3CF000'",
+    "p in ('0/3E8', '0/7D0', 'F/0')",
+    "z = '01:00+02'",
+    "z = '21:10:20+02'",
+    "z < '00:30+02'",
+    "z between '01:00+00' and '01:02+00'",
+    "z >= '22:13:00-05:30'",
+    "v = '30 days'",
+    "v = '1 mon'",
+    "v = '720:00:00'",
+    "v in ('0', '2 mons -1 day', '-1 day')",
+    "v < '0'",
+    "v < '1 hour'",
+    "v > '4 mons 28 hours'",
+    "v between '59 days' and '1 mon 29 days 2 hours'",
+    "k = 'A'",
+    "k in ('!', 'z')",
+    "k < '#'",
+    "k > 'x'",
+    "i = '10.0.3.3' and v = '1 day'",
+    "id in (select id from places where i = '10.0.4.4') and p > '0/0'",
+    "i <> '10.0.3.3' and z = '01:00+02'",
+];
+
+#[test]
+fn addresses_and_times_are_looked_up_as_the_server_has_them() -> Result<()> {
+    let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    cluster.psql("postgres", PLACES)?;
+    let of = |(number, condition): (usize, &&str)| {
+        format!(
+            "select {number} as number, count(*), sum(id), max(id) from places where {condition};\n"
+        )
+    };
+    // What a join hands down are bounds of bytes.
+    let join = |(number, column): (usize, &str)| {
+        format!(
+            "select {number} as number, count(*), sum(p.id), max(p.id) from
+             (select * from places where id between 100 and 120) s join places p on p.{column} = s.{column};\n"
+        )
+    };
+    let columns = ["i", "c", "m", "e", "p", "z", "v", "k"];
+    let joins = columns.into_iter().enumerate().map(|(at, column)| (at + OF_PLACES.len(), column));
+    let statements: Vec<String> =
+        OF_PLACES.iter().enumerate().map(of).chain(joins.map(join)).collect();
+    let known = numbered(&cluster.psql("postgres", &statements.concat())?);
+    cluster.stop()?;
+    let file = cluster.data_dir().with_extension("places.sql");
+    std::fs::write(&file, statements.concat())?;
+    let file = file.to_str().context("a path that is no text")?;
+    let found = numbered(&answered(&cluster, &["-f", file])?);
+    for ((known, found), statement) in known.iter().zip(&found).zip(&statements) {
+        assert_eq!(known, found, "{statement}");
+    }
+    assert_eq!((known.len(), found.len()), (statements.len(), statements.len()));
+    for (condition, index) in [
+        ("i = '10.0.3.3'", "places_i_idx"),
+        ("i < '10.0.0.9'", "places_i_idx"),
+        ("p > '0/3CF000'", "places_p_idx"),
+        ("m = '08:00:2b:01:10:64'", "places_m_idx"),
+        ("z = '01:00+02'", "places_z_idx"),
+        ("v = '720:00:00'", "places_v_idx"),
+    ] {
+        let told = path(&cluster, &format!("select pad from places where {condition}"))?;
+        assert!(told.starts_with(&format!("index {index}, ")), "{condition}: {told}");
+    }
+    Ok(())
+}
+
 #[test]
 fn an_entry_that_leads_to_nothing_is_no_row_here_either() -> Result<()> {
     const ASKED: [&str; 5] = [

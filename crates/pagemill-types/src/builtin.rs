@@ -16,7 +16,7 @@ use super::input::tree::{DocumentReader, TypeInput};
 use super::input::{self, Characters, ScalarReader, characters};
 use super::order::{self, ScalarOrder};
 use super::output::NameKind;
-use super::partition_hash::ValueHash;
+use super::value_hash::ValueHash;
 use super::{
     ScalarWriter, bits, brin, bytea, datetime, float, geometry, identifier, integer, interval,
     jsonb, jsonpath, network, numeric, statistics, text, tsquery, tsvector, xml,
@@ -38,7 +38,7 @@ pub struct BuiltinType {
     pub decode: Decode,
     input: Input,
     pub(crate) order: Order,
-    /// How its values are hashed to tell their partition, where that is known here.
+    /// How its values are hashed, where that is known here.
     pub(crate) hash: Option<ValueHash>,
 }
 
@@ -274,7 +274,7 @@ builtin_types! {
     CHAR = 18 "char" 1 b'c': escaped(text::write_char), Decode::Char,
         since!(V15, text::read_char, text::read_char_14), Order::Scalar(&order::UNSIGNED), Some(ValueHash::Signed);
     NAME = 19 "name" 64 b'c': escaped(text::write_name), Decode::Name,
-        by_encoding!(text::read_name), Order::Text, None;
+        by_encoding!(text::read_name), Order::Text, Some(ValueHash::Name);
     INT8 = 20 "int8" 8 b'd': plain(integer::write_int8), Decode::Int8,
         since!(V16, integer::read_int8, integer::read_int8_before_16), Order::Scalar(&order::SIGNED), Some(ValueHash::Wide);
     INT2 = 21 "int2" 2 b's': plain(integer::write_int2), Decode::Int2,
@@ -290,7 +290,7 @@ builtin_types! {
     OID = 26 "oid" 4 b'i': plain(identifier::write_oid), Decode::Oid,
         since!(V16, identifier::read_oid, identifier::read_oid_before_16), Order::Scalar(&order::UNSIGNED), Some(ValueHash::Unsigned);
     TID = 27 "tid" 6 b's': escaped(identifier::write_tid), Decode::Tid,
-        since!(V15, identifier::read_tid, identifier::read_tid_14), Order::Scalar(&order::TID), None;
+        since!(V15, identifier::read_tid, identifier::read_tid_14), Order::Scalar(&order::TID), Some(ValueHash::Bytes);
     XID = 28 "xid" 4 b'i': plain(identifier::write_xid), Decode::Oid,
         since!(V16, identifier::read_xid, identifier::read_xid_before_16), Order::Unknown, None;
     CID = 29 "cid" 4 b'i': plain(identifier::write_cid), Decode::Oid,
@@ -316,23 +316,23 @@ builtin_types! {
     LINE = 628 "line" 24 b'd': escaped(geometry::write_line), Decode::Other,
         Input::Scalar(input::geometry::read_line), Order::Unknown, None;
     CIDR = 650 "cidr" -1 b'i': plain(network::write_cidr), Decode::Inet,
-        Input::Scalar(input::network::read_cidr), Order::Scalar(&order::INET), None;
+        Input::Scalar(input::network::read_cidr), Order::Scalar(&order::INET), Some(ValueHash::Bytes);
     FLOAT4 = 700 "float4" 4 b'i': plain(float::write_float4), Decode::Float4,
-        since!(V16, float::read_float4, float::read_float4_before_16), Order::Scalar(&order::FLOAT), None;
+        since!(V16, float::read_float4, float::read_float4_before_16), Order::Scalar(&order::FLOAT), Some(ValueHash::Float);
     FLOAT8 = 701 "float8" 8 b'd': plain(float::write_float8), Decode::Float8,
-        Input::Scalar(input::float::read_float8), Order::Scalar(&order::FLOAT), None;
+        Input::Scalar(input::float::read_float8), Order::Scalar(&order::FLOAT), Some(ValueHash::Float);
     UNKNOWN = 705 "unknown" -2 b'c': escaped(text::write_cstring), Decode::CString,
         Input::Never, Order::Unknown, None;
     CIRCLE = 718 "circle" 24 b'd': escaped(geometry::write_circle), Decode::Other,
         Input::Scalar(input::geometry::read_circle), Order::Unknown, None;
     MACADDR8 = 774 "macaddr8" 8 b'i': plain(bytea::write_macaddr8), Decode::MacAddr8,
-        Input::Scalar(input::hardware_address::read_macaddr8), Order::Scalar(&order::BYTES), None;
+        Input::Scalar(input::hardware_address::read_macaddr8), Order::Scalar(&order::BYTES), Some(ValueHash::Bytes);
     MONEY = 790 "money" 8 b'd': Print::Money, Decode::Money,
         Input::Money, Order::Scalar(&order::SIGNED), None;
     MACADDR = 829 "macaddr" 6 b'i': plain(bytea::write_macaddr), Decode::MacAddr,
-        Input::Scalar(input::hardware_address::read_macaddr), Order::Scalar(&order::BYTES), None;
+        Input::Scalar(input::hardware_address::read_macaddr), Order::Scalar(&order::BYTES), Some(ValueHash::Bytes);
     INET = 869 "inet" -1 b'i': plain(network::write_inet), Decode::Inet,
-        Input::Scalar(input::network::read_inet), Order::Scalar(&order::INET), None;
+        Input::Scalar(input::network::read_inet), Order::Scalar(&order::INET), Some(ValueHash::Bytes);
     ACLITEM = 1033 "aclitem" 12 b'i': Print::AclItem, Decode::Other,
         Input::AclItem, Order::Unknown, None;
     BPCHAR = 1042 "bpchar" -1 b'i': Print::Verbatim, Decode::Text,
@@ -348,15 +348,15 @@ builtin_types! {
     TIMESTAMPTZ = 1184 "timestamptz" 8 b'd': plain(datetime::write_timestamptz), Decode::Timestamp,
         Input::DateTime(input::datetime::read_timestamptz), Order::Scalar(&order::SIGNED), Some(ValueHash::Wide);
     INTERVAL = 1186 "interval" 16 b'd': plain(interval::write_interval), Decode::Interval,
-        Input::DateTime(input::datetime::read_interval), Order::Scalar(&order::INTERVAL), None;
+        Input::DateTime(input::datetime::read_interval), Order::Scalar(&order::INTERVAL), Some(ValueHash::Interval);
     TIMETZ = 1266 "timetz" 12 b'd': plain(datetime::write_timetz), Decode::TimeTz,
-        Input::DateTime(input::datetime::read_timetz), Order::Scalar(&order::TIME_WITH_ZONE), None;
+        Input::DateTime(input::datetime::read_timetz), Order::Scalar(&order::TIME_WITH_ZONE), Some(ValueHash::TimeWithZone);
     BIT = 1560 "bit" -1 b'i': escaped(bits::write_varbit), Decode::Bits,
         by_encoding!(bits::read_bit), Order::Scalar(&order::BITS), None;
     VARBIT = 1562 "varbit" -1 b'i': escaped(bits::write_varbit), Decode::Bits,
         by_encoding!(bits::read_varbit), Order::Scalar(&order::BITS), None;
     NUMERIC = 1700 "numeric" -1 b'i': plain(numeric::write_numeric), Decode::Numeric,
-        since!(V16, numeric::read_numeric, numeric::read_numeric_before_16), Order::Scalar(&order::NUMERIC), None;
+        since!(V16, numeric::read_numeric, numeric::read_numeric_before_16), Order::Scalar(&order::NUMERIC), Some(ValueHash::Numeric);
     REFCURSOR = 1790 "refcursor" -1 b'i': Print::Verbatim, Decode::Text,
         Input::Scalar(input::text::read_text), Order::Unknown, None;
     REGPROCEDURE = 2202 "regprocedure" 4 b'i': Print::Name(NameKind::Procedure), Decode::Oid,
@@ -380,7 +380,7 @@ builtin_types! {
     TXID_SNAPSHOT = 2970 "txid_snapshot" -1 b'd': escaped(identifier::write_pg_snapshot), Decode::Other,
         Input::Scalar(input::identifier::read_pg_snapshot), Order::Unknown, None;
     PG_LSN = 3220 "pg_lsn" 8 b'd': plain(identifier::write_pg_lsn), Decode::Unsigned8,
-        Input::Scalar(input::identifier::read_pg_lsn), Order::Scalar(&order::UNSIGNED), None;
+        Input::Scalar(input::identifier::read_pg_lsn), Order::Scalar(&order::UNSIGNED), Some(ValueHash::Wide);
     PG_NDISTINCT = 3361 "pg_ndistinct" -1 b'i': escaped(statistics::write_pg_ndistinct), Decode::Other,
         Input::Never, Order::Unknown, None;
     PG_DEPENDENCIES = 3402 "pg_dependencies" -1 b'i': escaped(statistics::write_pg_dependencies), Decode::Other,

@@ -3,6 +3,7 @@
 
 mod digits;
 mod embedded;
+mod jenkins_hash;
 #[cfg(test)]
 mod known_value_tests;
 mod money_locale;
@@ -46,6 +47,10 @@ pub mod tsquery;
 pub mod tsvector;
 pub mod value;
 pub mod value_extent;
+pub mod value_extents;
+pub mod value_filter;
+pub mod value_hash;
+pub mod value_network;
 pub mod value_styles;
 pub mod xml;
 

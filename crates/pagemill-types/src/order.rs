@@ -25,9 +25,9 @@ mod binary;
 mod inet;
 mod jsonb;
 mod nested;
-mod numeric;
+pub(crate) mod numeric;
 mod text_search;
-mod time;
+pub(crate) mod time;
 
 pub use nested::{InnerOrder, RecordOrder};
 
@@ -254,7 +254,7 @@ orders! {
 }
 
 /// A text up to its first zero: only a `name` has any, behind its text.
-fn text(payload: &[u8]) -> &[u8] {
+pub(crate) fn text(payload: &[u8]) -> &[u8] {
     match payload.iter().position(|byte| *byte == 0) {
         Some(end) => payload.get(..end).unwrap_or_default(),
         None => payload,
@@ -262,7 +262,7 @@ fn text(payload: &[u8]) -> &[u8] {
 }
 
 /// A text without the blanks at its end.
-fn unpadded(payload: &[u8]) -> &[u8] {
+pub(crate) fn unpadded(payload: &[u8]) -> &[u8] {
     let end = payload.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
     payload.get(..end).unwrap_or_default()
 }

@@ -21,7 +21,8 @@ use pagemill_cluster::{ClassRow, Database, Relation, RelationKind};
 use pagemill_format::{Error as FormatError, Oid, PgVersion};
 use pagemill_types::builtin::oid::ANYENUM;
 use pagemill_types::order::{EnumOrder, ValueOrder};
-use pagemill_types::partition_hash::{ValueHash, partition_hash};
+use pagemill_types::partition_hash::{partition_hash, partition_hash_of};
+use pagemill_types::value_hash::ValueHash;
 
 use super::message_text::value_texts;
 use crate::copy::from::Row as CopyRow;
@@ -144,7 +145,7 @@ impl<'a> RoutingPlanner<'a> {
             let same = |c: &&pagemill_cluster::Column| !c.dropped && c.name == of.name;
             let position = self.top.columns.iter().position(|c| same(&c));
             let order = order_of(self.database, column, of.type_oid)?;
-            let hash = ValueHash::of_type(column.operator_class_type);
+            let hash = partition_hash_of(column.operator_class_type);
             let class = || column.operator_class.clone();
             match key.is_hash {
                 true if hash.is_none() => return Err(refused(PartitionKeyCause::Hash(class()))),

@@ -18,7 +18,7 @@ use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use pagemill_types::index_key_range::{KeyBound, ValueBounds};
 
-use super::index_payload::{Constant, KeyForm, constant};
+use super::index_payload::{Constant, KeyForm, constant, is_for_equality};
 use super::relation_table::TableColumn;
 use crate::catalog::Catalog;
 
@@ -190,7 +190,11 @@ impl Reader<'_> {
         operator: Operator,
         value: &ScalarValue,
     ) -> Option<Found> {
-        let constant = constant(self.catalog, self.columns.get(column)?, form, value)?;
+        let of = self.columns.get(column)?;
+        if operator != Operator::Eq && is_for_equality(self.catalog, of, form) {
+            return None;
+        }
+        let constant = constant(self.catalog, of, form, value)?;
         let bound = |inclusive| match &constant {
             Constant::Value(value) => Some(KeyBound { value: value.clone(), inclusive }),
             _ => None,

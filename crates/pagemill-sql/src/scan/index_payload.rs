@@ -3,7 +3,8 @@
 //! Invariant: the index orders payloads as the condition orders what carries them; where that is not certain there is no
 //! payload, and the index is not searched.
 //!
-//! Source: `src/include/utils/numeric.h` and `struct NumericLong` in `src/backend/utils/adt/numeric.c`, PostgreSQL 14 to 18.
+//! Source: `src/include/utils/numeric.h` and `struct NumericLong` in `src/backend/utils/adt/numeric.c`, `src/include/utils/inet.h`,
+//! `interval_cmp_value` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
 
 use arrow::datatypes::DataType;
 use datafusion::scalar::ScalarValue;
@@ -13,6 +14,9 @@ use super::relation_table::TableColumn;
 use crate::catalog::Catalog;
 use crate::functions::numeric::value::{Number, Value};
 use crate::types::is_object_number;
+
+/// Bytes of an address of either family: the family, the length of the mask, the address.
+const ADDRESS_BYTES: [usize; 2] = [6, 18];
 
 /// How a condition looks at a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +31,14 @@ pub(super) enum KeyForm {
     Numeric,
     /// As bytes that sort as TIDs do.
     Tid,
+    /// As bytes that sort as addresses do.
+    Address,
+    /// As bytes that sort as positions in the write-ahead log do.
+    Position,
+    /// As bytes that sort as times with zones do.
+    ZonedTime,
+    /// As bytes that sort as intervals do.
+    Interval,
 }
 
 impl KeyForm {
@@ -37,6 +49,10 @@ impl KeyForm {
             "float_key" => Some(Self::Float),
             "numeric_key" => Some(Self::Numeric),
             "tid_key" => Some(Self::Tid),
+            "inet_key" => Some(Self::Address),
+            "lsn_key" => Some(Self::Position),
+            "timetz_key" => Some(Self::ZonedTime),
+            "interval_key" => Some(Self::Interval),
             _ => None,
         }
     }
@@ -79,6 +95,17 @@ pub(super) fn constant(
         (oid::TEXT | oid::VARCHAR | oid::NAME, KeyForm::Plain) => text(value)?.as_bytes().to_vec(),
         (oid::UUID, KeyForm::Plain) => Some(binary(value)?).filter(|b| b.len() == 16)?.to_vec(),
         (oid::BYTEA, KeyForm::Plain) => binary(value)?.to_vec(),
+        (oid::CHAR, KeyForm::Plain) => of_bytes(value, &[1])?.to_vec(),
+        (oid::MACADDR, KeyForm::Plain) => of_bytes(value, &[6])?.to_vec(),
+        (oid::MACADDR8 | oid::PG_LSN, KeyForm::Plain) => of_bytes(value, &[8])?.to_vec(),
+        (oid::TIMETZ, KeyForm::Plain) => of_bytes(value, &[12])?.to_vec(),
+        (oid::INET | oid::CIDR, KeyForm::Plain) => of_bytes(value, &ADDRESS_BYTES)?.to_vec(),
+        (oid::INET | oid::CIDR, KeyForm::Address) => address_of_key(binary(value)?)?,
+        (oid::PG_LSN, KeyForm::Position) => {
+            binary(value)?.first_chunk::<8>()?.iter().rev().copied().collect()
+        }
+        (oid::TIMETZ, KeyForm::ZonedTime) => zoned_time_of_key(binary(value)?)?,
+        (oid::INTERVAL, KeyForm::Interval) => interval_of_key(binary(value)?)?,
         (oid::BOOL, KeyForm::Plain) => match value {
             ScalarValue::Boolean(Some(value)) => vec![u8::from(*value)],
             _ => return None,
@@ -94,6 +121,13 @@ pub(super) fn constant(
         _ => return None,
     };
     Some(Constant::Value(found.into()))
+}
+
+/// True where this form of values tells equal ones only: an index, and the server, have them in another order.
+pub(super) fn is_for_equality(catalog: &Catalog, column: &TableColumn, form: KeyForm) -> bool {
+    let (base, _) = catalog.base_type(column.ty.oid, -1);
+    let has_own_order = matches!(base, oid::INET | oid::CIDR | oid::PG_LSN | oid::TIMETZ);
+    has_own_order && form == KeyForm::Plain
 }
 
 /// True where an index keeps the values of a column in the order in which this form of them sorts.
@@ -155,6 +189,37 @@ fn binary(value: &ScalarValue) -> Option<&[u8]> {
         ScalarValue::Binary(Some(bytes)) => Some(bytes),
         _ => None,
     }
+}
+
+/// Bytes, of which there are so many.
+fn of_bytes<'v>(value: &'v ScalarValue, lengths: &[usize]) -> Option<&'v [u8]> {
+    binary(value).filter(|bytes| lengths.contains(&bytes.len()))
+}
+
+/// The address that a key stands for (`functions/addresses/network.rs`): the family, the network, the length of its mask, the address.
+fn address_of_key(key: &[u8]) -> Option<Vec<u8>> {
+    let (family, rest) = key.split_first()?;
+    let (_, rest) = rest.split_at_checked(rest.len() / 2)?;
+    Some([&[*family], rest].concat()).filter(|payload| ADDRESS_BYTES.contains(&payload.len()))
+}
+
+/// The time that a key stands for (`functions/datetime/zoned_times.rs`): what it is in Greenwich, and its zone.
+fn zoned_time_of_key(key: &[u8]) -> Option<Vec<u8>> {
+    let (time, zone) = key.split_first_chunk::<16>()?;
+    let time = (u128::from_be_bytes(*time) ^ (1 << 127)) as i128;
+    let west = (u32::from_be_bytes(*zone.first_chunk()?) ^ (1 << 31)) as i32;
+    let micros = i64::try_from(time.checked_sub(i128::from(west) * 1_000_000)?).ok()?;
+    Some([&micros.to_le_bytes()[..], &west.to_le_bytes()].concat())
+}
+
+/// An interval of the length that a key stands for (`functions/keys.rs`), which is equal to all others of it.
+fn interval_of_key(key: &[u8]) -> Option<Vec<u8>> {
+    const DAY: i128 = 86_400_000_000;
+    let length = (u128::from_be_bytes(*key.first_chunk()?) ^ (1 << 127)) as i128;
+    let (days, micros) = (length.div_euclid(DAY), length.rem_euclid(DAY));
+    let months = i32::try_from(days.div_euclid(30)).ok()?;
+    let (days, micros) = (days.rem_euclid(30) as i32, micros as i64);
+    Some([&micros.to_le_bytes()[..], &days.to_le_bytes(), &months.to_le_bytes()].concat())
 }
 
 /// A text that ends in blanks is no key of a `character(n)`, and sorts elsewhere than the index has it.
@@ -225,6 +290,32 @@ mod tests {
             put_key(&numeric_of_key(&key).unwrap(), &mut again).unwrap();
             assert_eq!(key, again, "{value} of scale {scale}");
         }
+    }
+
+    #[test]
+    fn keys_of_addresses_and_times_lead_back_to_them() {
+        let address = [2, 12, 10, 31, 200, 7];
+        let key = crate::functions::addresses::order_key(&address).unwrap();
+        assert_eq!(address_of_key(&key).unwrap(), address);
+        assert_eq!(address_of_key(&key[1..]), None);
+        // 03:00 two hours east of Greenwich.
+        let utc = (3_600_000_000_i128 as u128) ^ (1 << 127);
+        let key =
+            [&utc.to_be_bytes()[..], &((-7200_i32).cast_unsigned() ^ (1 << 31)).to_be_bytes()];
+        let known = [&10_800_000_000_i64.to_le_bytes()[..], &(-7200_i32).to_le_bytes()].concat();
+        assert_eq!(zoned_time_of_key(&key.concat()), Some(known));
+    }
+
+    #[test]
+    fn a_key_of_an_interval_leads_to_one_of_its_length() {
+        let of = |length: i128| interval_of_key(&((length as u128) ^ (1 << 127)).to_be_bytes());
+        let payload = |micros: i64, days: i32, months: i32| {
+            let micros = micros.to_le_bytes();
+            Some([&micros[..], &days.to_le_bytes(), &months.to_le_bytes()].concat())
+        };
+        assert_eq!(of(31 * 86_400_000_000 + 5), payload(5, 1, 1));
+        assert_eq!(of(-1), payload(86_399_999_999, 29, -1));
+        assert_eq!(of(i128::MAX), None);
     }
 
     #[test]

@@ -28,7 +28,8 @@ use pagemill_cluster::{Database, RelationKind};
 use pagemill_format::Oid;
 use pagemill_format::node_tree::Const;
 use pagemill_types::builtin::oid;
-use pagemill_types::partition_hash::{ValueHash, partition_hash};
+use pagemill_types::partition_hash::{partition_hash, partition_hash_of};
+use pagemill_types::value_hash::ValueHash;
 
 use super::relation_table::TableColumn;
 use crate::catalog::Catalog;
@@ -348,7 +349,7 @@ impl PartitionReader<'_> {
             // Of other types that are carried as texts, the text is not what is hashed.
             let is_plain =
                 column.carrier != DataType::Utf8 || matches!(base, oid::TEXT | oid::VARCHAR);
-            let hash = ValueHash::of_type(base).filter(|_| is_plain)?;
+            let hash = partition_hash_of(base).filter(|_| is_plain)?;
             Some((column.name.clone(), hash))
         };
         let columns: Option<Vec<_>> = keys.iter().map(hashed).collect();

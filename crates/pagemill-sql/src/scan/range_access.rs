@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use pagemill_cluster::{RangeColumn, RangeIndex};
 use pagemill_engine::{RangeLookup, Table, ValueCondition};
+use pagemill_types::index_key_range::ValueBounds;
 
 use super::index_access::{Access, Decision};
 use super::index_conditions::Conditions;
@@ -23,11 +24,15 @@ fn conditions_of(
     let of = |column: &RangeColumn| {
         let (position, _) = column.key.as_ref()?;
         let name = &table.relation.columns.get(*position)?.name;
-        let column = source.columns.iter().position(|column| column.stored_name == *name)?;
-        let known = conditions.get(&column)?;
+        let place = source.columns.iter().position(|column| column.stored_name == *name)?;
+        let known = conditions.get(&place)?;
         // Which ranges have NULLs is not asked: indexes of older minor releases do not always tell.
         let any_of = known.any_of.as_ref().and_then(|values| values.iter().cloned().collect());
-        let condition = ValueCondition { any_of, bounds: known.bounds.clone() };
+        // Filters and networks tell whether there are values at all, and which single ones.
+        let is_told =
+            |bounds: &ValueBounds| column.has_order() || *bounds == ValueBounds::default();
+        let bounds = known.bounds.clone().filter(is_told);
+        let condition = ValueCondition { any_of, bounds };
         (condition.any_of.is_some() || condition.bounds.is_some()).then_some(condition)
     };
     let found: Vec<Option<ValueCondition>> = index.columns.iter().map(of).collect();

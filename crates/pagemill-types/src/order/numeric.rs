@@ -119,6 +119,14 @@ impl PartialOrd for Number<'_> {
     }
 }
 
+/// The weight and the digits of a number without the zeros at either end; `None` for NaN and infinities.
+pub(crate) fn significant(value: &[u8]) -> Option<(i32, &[[u8; 2]])> {
+    match Rank::read(value) {
+        Rank::Finite(number) => Some((number.weight, number.digits)),
+        Rank::MinusInfinity | Rank::Infinity | Rank::NotANumber => None,
+    }
+}
+
 pub(super) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     Rank::read(a).cmp(&Rank::read(b))
 }

@@ -16,7 +16,8 @@ const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 /// The longest interval has 73 bits.
 const INTERVAL_BITS_CUT: u32 = 10;
 
-fn span(value: &[u8]) -> i128 {
+/// The microseconds that an interval is taken for.
+pub(crate) fn span(value: &[u8]) -> i128 {
     let (time, rest) = time(value);
     let (days, rest) = split_i32(rest);
     let (months, _) = split_i32(rest);
