@@ -16,6 +16,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 
 use crate::depth::check_depth;
 use crate::error::{Result, SqlState, StatementError};
+use crate::json_spelling::is_predicate;
 use crate::precedence::binds_alike;
 
 /// Where the words stand that follow AS.
@@ -276,6 +277,7 @@ impl Visitor for Grammar<'_> {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<StatementError> {
         let sides: Vec<(&Expr, u8)> = match expr {
+            Expr::InList { list, .. } if is_predicate(list) => return binding(expr),
             Expr::BinaryOp { left, op, right } if is_comparison(op) => vec![(left, 1), (right, 1)],
             Expr::Between { expr, .. }
             | Expr::InList { expr, .. }
@@ -315,6 +317,7 @@ fn level_of(expr: &Expr) -> Option<u8> {
     match expr {
         Expr::BinaryOp { op, .. } if is_comparison(op) => Some(1),
         Expr::AnyOp { .. } | Expr::AllOp { .. } => Some(1),
+        Expr::InList { list, .. } if is_predicate(list) => None,
         Expr::Between { .. }
         | Expr::InList { .. }
         | Expr::InSubquery { .. }

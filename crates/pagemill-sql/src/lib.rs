@@ -20,6 +20,7 @@ pub(crate) mod functions;
 mod generic_plan;
 mod global_groups;
 mod interruption;
+mod json_spelling;
 pub(crate) mod lexical;
 mod long_constants;
 mod long_sorts;

@@ -9,6 +9,8 @@
 
 use sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator};
 
+use crate::json_spelling::is_predicate;
+
 const OR: u8 = 1;
 const AND: u8 = 2;
 const NOT: u8 = 3;
@@ -131,6 +133,7 @@ fn shape(expr: &Expr) -> Option<Shape<'_>> {
         | Expr::IsNotFalse(operand)
         | Expr::IsUnknown(operand)
         | Expr::IsNotUnknown(operand) => Shape::behind(IS, operand),
+        Expr::InList { expr, list, .. } if is_predicate(list) => Shape::behind(IS, expr),
         Expr::InList { expr, .. } | Expr::InSubquery { expr, .. } => Shape::behind(LIKE, expr),
         Expr::AnyOp { left, compare_op, .. } | Expr::AllOp { left, compare_op, .. } => {
             Shape::behind(level_of(compare_op), left)
@@ -184,6 +187,11 @@ mod tests {
             ("select a || b || c like 'x' || '%' and d between 1 + 1 and 2 * 3", true),
             ("select -a::int, a -> 'b' ->> 'c' = 'd', a at time zone 'UTC' + b", true),
             ("select a = b is null, not a is null, not a = b, a is distinct from b", true),
+            (
+                "select a || b is json, not a is json array, a is not json = true, a is json and b",
+                true,
+            ),
+            ("select a = b is json", false),
             ("select a = any (select 1) and b in (1, 2) and not exists (select 1)", true),
         ] {
             assert_eq!(Session::parse(text).is_ok(), good, "{text}");

@@ -3,6 +3,7 @@
 //! `answered.sql`, `rows_of_functions.sql`, `sql_functions.sql` (which calls what `functions.sql` makes), `system_columns.sql`,
 //! `rows_as_values.sql`, `lateral.sql`, `json_path_searches.sql`, `date_templates.sql`, `json_records.sql`, `json_constructors.sql`,
 //! `text_search.sql`, `ranges.sql`, `endless_intervals.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `json_queries.sql`, `text_search.sql`, `ranges.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::io::Write as _;
@@ -26,6 +27,7 @@ const JSON_PATH_SEARCHES: &str = include_str!("answers/json_path_searches.sql");
 const DATE_TEMPLATES: &str = include_str!("answers/date_templates.sql");
 const RANGES: &str = include_str!("answers/ranges.sql");
 const JSON_CONSTRUCTORS: &str = include_str!("answers/json_constructors.sql");
+const JSON_QUERIES: &str = include_str!("answers/json_queries.sql");
 const JSON_RECORDS: &str = include_str!("answers/json_records.sql");
 const SMALL_THINGS: &str = include_str!("answers/small_things.sql");
 const SMALL_TYPES: &str = include_str!("answers/small_types.sql");
@@ -177,7 +179,10 @@ fn what_is_made_of_values_is_answered_as_the_server_answers() -> Result<()> {
 fn forms_of_sql_json_are_answered_as_the_server_answers() {
     let mut installs = PgInstall::spread();
     installs.retain(|install| install.major >= 17);
-    each_of(&installs, |install| compare(&Both::of(install)?, statements(JSON_CONSTRUCTORS)));
+    each_of(&installs, |install| {
+        let both = Both::of(install)?;
+        compare(&both, statements(JSON_CONSTRUCTORS).chain(statements(JSON_QUERIES)))
+    });
 }
 
 #[test]

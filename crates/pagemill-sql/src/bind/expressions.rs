@@ -14,6 +14,7 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
+use super::json_clauses::predicate;
 use super::query::boolean;
 use super::scope::{at, at_start};
 use super::subqueries::array_of_query;
@@ -379,6 +380,9 @@ impl Binder<'_> {
     }
 
     fn in_list(&mut self, syntax: &Syntax, list: &[Syntax], negated: bool) -> Result<Typed> {
+        if let Some(said) = predicate(list) {
+            return self.is_json(syntax, said, negated);
+        }
         if let Some(fields) = row_fields(syntax) {
             let mut all: Option<Expr> = None;
             for item in list {

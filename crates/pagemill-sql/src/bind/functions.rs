@@ -221,7 +221,7 @@ impl Binder<'_> {
         }
     }
 
-    fn is_aggregate(&self, name: &str) -> bool {
+    pub(super) fn is_aggregate(&self, name: &str) -> bool {
         self.catalog.functions_named(name).any(|row| row.kind == b'a')
     }
 

@@ -1,16 +1,12 @@
 //! Forms of SQL/JSON that make documents: `JSON_OBJECT('a': 1)`, `JSON_ARRAY(1, 2)`, `JSON_ARRAYAGG(x)`, `JSON_OBJECTAGG(k: v)`,
-//! `JSON_SCALAR(x)`, `JSON_SERIALIZE(x)`; and `JSON_EXISTS(j, path)`, which asks of one.
+//! `JSON_SCALAR(x)`, `JSON_SERIALIZE(x)`.
 //!
-//! They are of the grammar, so that names of functions do not come into it; before 16, and 17 for the last three, they are names as any
+//! They are of the grammar, so that names of functions do not come into it; before 16, and 17 for the last two, they are names as any
 //! other. What the parser knows of them is answered, with RETURNING json, jsonb or text.
 //!
 //! Source: `json_aggregate_func` and `func_expr_common_subexpr` in `src/backend/parser/gram.y`,
-//! `transformJsonObjectConstructor` and its kin in `parse_expr.c`, `JsonPathExists` in
-//! `src/backend/utils/adt/jsonpath_exec.c`, PostgreSQL 16 to 18.
+//! `transformJsonObjectConstructor` and its kin in `parse_expr.c`, PostgreSQL 16 to 18.
 
-use arrow::datatypes::DataType;
-use datafusion::logical_expr::{Expr, lit, when};
-use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
@@ -60,8 +56,9 @@ impl Binder<'_> {
             "json_arrayagg" | "json_objectagg" if major >= 16 => {
                 self.json_aggregate(name, call, list)
             }
+            "json" => self.json_parse(call, list),
             "json_scalar" if major >= 17 => self.json_scalar(call, list),
-            "json_exists" if major >= 17 => self.json_exists(call, list),
+            "json_exists" | "json_value" | "json_query" => self.json_search(name, call, list),
             "json_serialize" if major >= 17 => self.json_serialize(call, list),
             _ => Ok(None),
         }
@@ -241,34 +238,6 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a path that is there as a constant finds something. Its errors only mean that it does not.
-    fn json_exists(
-        &mut self,
-        call: &Function,
-        list: &FunctionArgumentList,
-    ) -> Result<Option<Typed>> {
-        refuse_extras(call, list)?;
-        let ([context, path], true) = (&list.args[..], list.clauses.is_empty()) else {
-            return unsupported("this form of JSON_EXISTS");
-        };
-        let mut context = self.expr(plain(context)?)?;
-        if context.literal.is_some() {
-            let jsonb = PgType::new(oid::JSONB);
-            context = coerce(&self.catalog, context, jsonb, CastContext::Implicit)?;
-        }
-        let path = self.expr(plain(path)?)?;
-        if context.ty.oid != oid::JSONB || !matches!(path.literal, Some(Some(_))) {
-            return unsupported("this form of JSON_EXISTS");
-        }
-        let silent = Typed::new(lit(true), PgType::new(oid::BOOL), DataType::Boolean);
-        let variables = Typed::unknown(Some("{}".to_owned()));
-        let arguments = vec![context.clone(), path, variables, silent];
-        let found = self.call("jsonb_path_exists_tz", arguments)?;
-        let unknown = Expr::Literal(ScalarValue::Boolean(None), None);
-        let truth = when(context.expr.is_null(), unknown).otherwise(found.expr.is_true())?;
-        Ok(Some(Typed::new(truth, PgType::new(oid::BOOL), DataType::Boolean)))
-    }
-
     fn json_serialize(
         &mut self,
         call: &Function,
@@ -313,7 +282,7 @@ fn plain(argument: &FunctionArg) -> Result<&Syntax> {
 }
 
 /// What only aggregates may have.
-fn refuse_extras(call: &Function, list: &FunctionArgumentList) -> Result<()> {
+pub(super) fn refuse_extras(call: &Function, list: &FunctionArgumentList) -> Result<()> {
     let is_order =
         |clause: &FunctionArgumentClause| matches!(clause, FunctionArgumentClause::OrderBy(_));
     let has_extras = list.duplicate_treatment.is_some()

@@ -28,6 +28,7 @@ use crate::expand::Expansion;
 use crate::functions::logic::records::makes_rows;
 use crate::functions::row_values::row;
 use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find};
+use crate::json_spelling::JSON_TABLE;
 use crate::resolve::Chosen;
 use crate::spelling::ROWS_FROM;
 use crate::typed::{RowField, Typed};
@@ -147,10 +148,13 @@ impl Binder<'_> {
         let (call, alias, with_ordinality) = from_call(factor)?;
         let allowed = Allowed::PlainIn(FUNCTIONS_IN_FROM);
         self.levels.push(Level { scope: before, allowed, ..Level::default() });
-        let calls = match self.document_in_from(&call, alias) {
-            Ok(Some(of_document)) => Ok((vec![of_document], true)),
-            Ok(None) => self.calls_in_from(&call).map(|calls| (calls, false)),
-            Err(error) => Err(error),
+        let is_table = super::columns::last_name(&call.name) == JSON_TABLE;
+        if is_table && with_ordinality {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"WITH\"");
+        }
+        let calls = match is_table {
+            true => self.json_table(&call).map(|call| (vec![call], false)),
+            false => self.calls_of_item(&call, alias),
         };
         self.levels.pop();
         let (calls, is_of_document) = calls?;
@@ -158,7 +162,30 @@ impl Binder<'_> {
         if !is_of_document && alias.is_some_and(is_defined) {
             return unsupported("a list of column definitions in FROM");
         }
-        self.as_item(calls, alias, with_ordinality)
+        let given = alias.map_or(0, |alias| alias.columns.len());
+        let has = calls.first().map_or(0, |call| call.call.columns.len());
+        if is_table && given > has {
+            let message = format!(
+                "JSON_TABLE function has {has} columns available but {given} columns specified"
+            );
+            return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
+        }
+        let mut item = self.as_item(calls, alias, with_ordinality)?;
+        // A row of a table is no value, whatever its columns.
+        item.scope.tables.iter_mut().for_each(|table| table.is_value &= !is_table);
+        Ok(item)
+    }
+
+    /// The calls, and whether they make rows of documents.
+    fn calls_of_item(
+        &mut self,
+        call: &Function,
+        alias: Option<&TableAlias>,
+    ) -> Result<(Vec<BoundCall>, bool)> {
+        match self.document_in_from(call, alias)? {
+            Some(of_document) => Ok((vec![of_document], true)),
+            None => self.calls_in_from(call).map(|calls| (calls, false)),
+        }
     }
 
     fn calls_in_from(&mut self, call: &Function) -> Result<Vec<BoundCall>> {
@@ -549,7 +576,7 @@ impl Binder<'_> {
     }
 
     /// True where a function that gives rows is called, however deep.
-    fn has_rows(&self, syntax: &Syntax) -> bool {
+    pub(super) fn has_rows(&self, syntax: &Syntax) -> bool {
         let gives_rows = |inner: &Syntax| match inner {
             Syntax::Function(call) => {
                 let name = super::columns::last_name(&call.name);

@@ -10,7 +10,7 @@ use sqlparser::tokenizer::Tokenizer;
 use super::Session;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::spelling::spelled;
-use crate::{lexical, typed_texts};
+use crate::{json_spelling, lexical, typed_texts};
 
 impl Session {
     /// The statements of a text.
@@ -28,7 +28,7 @@ impl Session {
         let dialect = PostgreSqlDialect {};
         let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
         let parsed = tokens.map_err(ParserError::from).and_then(|tokens| {
-            let tokens = typed_texts::as_casts(spelled(tokens));
+            let tokens = typed_texts::as_casts(spelled(json_spelling::as_calls(tokens)));
             Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements()
         });
         parsed.map_err(|error| {

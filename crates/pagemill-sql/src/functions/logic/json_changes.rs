@@ -225,7 +225,7 @@ fn without_name(text: &str, name: &str) -> Outcome<String> {
     }
 }
 
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let mut text = Vec::new();
     pagemill_types::json::write_json_string(name.as_bytes(), &mut text);
     String::from_utf8_lossy(&text).into_owned()

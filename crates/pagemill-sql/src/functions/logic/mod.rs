@@ -17,11 +17,13 @@ mod json_made;
 mod json_of_arrays;
 pub(super) mod json_order;
 mod json_paths;
+pub(crate) mod json_queries;
 pub(crate) mod json_scalars;
 mod jsonpath;
 pub(crate) mod path_searches;
 pub(crate) mod records;
 
+pub(crate) use json_changes::quoted as quoted_json;
 pub(crate) use json_made::{JsonShape, JsonWriter, collected_json};
 mod members;
 

@@ -70,10 +70,10 @@ where
 
 /// The path that was met last.
 #[derive(Default)]
-struct Paths(Option<(Vec<u8>, Path)>);
+pub(super) struct Paths(Option<(Vec<u8>, Path)>);
 
 impl Paths {
-    fn ready(&mut self, payload: &[u8]) -> Outcome<&Path> {
+    pub(super) fn ready(&mut self, payload: &[u8]) -> Outcome<&Path> {
         if self.0.as_ref().is_none_or(|(known, _)| known != payload) {
             self.0 = Some((payload.to_vec(), Path::new(payload)?));
         }
@@ -90,6 +90,29 @@ fn searched<T>(
     paths: &mut Paths,
     of: fn(&Query<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
+    in_session(catalog, key.ends_with("_tz"), |settings| {
+        let is_operator = key.ends_with("_opr");
+        let query = Query {
+            path: paths.ready(payloads(&arguments[1]).value(row))?,
+            document: payloads(&arguments[0]).value(row),
+            variables: (!is_operator).then(|| payloads(&arguments[2]).value(row)),
+            passed: None,
+            is_silent: is_operator || arguments[3].as_boolean().value(row),
+            settings,
+        };
+        of(&query)
+    })
+}
+
+/// What is done with paths in this session.
+///
+/// # Errors
+/// Those of `of`; in databases whose encoding paths are not followed in.
+pub(super) fn in_session<T>(
+    catalog: &Catalog,
+    uses_zone: bool,
+    of: impl FnOnce(&Settings<'_>) -> Outcome<T>,
+) -> Outcome<T> {
     let encoding = catalog.database().row().encoding;
     if !matches!(encoding, UTF8 | SQL_ASCII) {
         let what = "a jsonpath in a database whose encoding is not UTF8";
@@ -99,19 +122,11 @@ fn searched<T>(
     let patterns = Patterns { catalog, has_encoding: encoding == UTF8, known: RefCell::default() };
     let settings = Settings {
         major: catalog.database().cluster().version().major(),
-        uses_zone: key.ends_with("_tz"),
+        uses_zone,
         zone: catalog.time_zone().map_or(&gmt, |zone| zone),
         regex: &patterns,
     };
-    let is_operator = key.ends_with("_opr");
-    let query = Query {
-        path: paths.ready(payloads(&arguments[1]).value(row))?,
-        document: payloads(&arguments[0]).value(row),
-        variables: (!is_operator).then(|| payloads(&arguments[2]).value(row)),
-        is_silent: is_operator || arguments[3].as_boolean().value(row),
-        settings: &settings,
-    };
-    of(&query)
+    of(&settings)
 }
 
 /// Patterns of `like_regex`, each of which is made ready once.

@@ -23,6 +23,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use pagemill_types::builtin::oid;
 
+use super::logic::json_queries::TableRows;
 use super::rows::Outcome;
 use super::{datetime, logic, ranges, text_search};
 use crate::catalog::Catalog;
@@ -68,6 +69,8 @@ pub(crate) struct SetCall {
     pub(crate) columns: Arc<[SetColumn]>,
     /// True where NULL for an argument means something else than no rows.
     pub(crate) takes_null: bool,
+    /// What JSON_TABLE asks of a document.
+    pub(crate) table: Option<Arc<TableRows>>,
     begin: Begin,
 }
 
@@ -96,6 +99,7 @@ impl PartialEq for SetCall {
             && self.arguments == other.arguments
             && self.columns == other.columns
             && self.takes_null == other.takes_null
+            && self.table == other.table
     }
 }
 
@@ -187,6 +191,7 @@ pub(crate) fn find(mut asked: Asked<'_>) -> Result<Option<(SetCall, Vec<Typed>)>
         arguments: asked.arguments.iter().map(|argument| argument.ty).collect(),
         columns: columns.into(),
         takes_null: known.takes_null,
+        table: None,
         begin: known.begin,
     };
     Ok(Some((call, asked.arguments)))
@@ -328,7 +333,26 @@ pub(crate) fn of_document(
         arguments: arguments.iter().map(|argument| argument.ty).collect(),
         columns: columns.into(),
         takes_null: true,
+        table: None,
         begin: logic::records::begin,
+    }
+}
+
+/// A call of JSON_TABLE.
+pub(crate) fn of_table(
+    catalog: &Arc<Catalog>,
+    table: TableRows,
+    arguments: &[Typed],
+    columns: Vec<SetColumn>,
+) -> SetCall {
+    SetCall {
+        catalog: catalog.clone(),
+        key: "json_table".into(),
+        arguments: arguments.iter().map(|argument| argument.ty).collect(),
+        columns: columns.into(),
+        takes_null: true,
+        table: Some(Arc::new(table)),
+        begin: logic::json_queries::begin,
     }
 }
 

@@ -23,6 +23,7 @@ mod kind;
 mod methods;
 mod moment;
 mod numbers;
+mod passed;
 mod path;
 mod pattern;
 mod predicates;
@@ -32,12 +33,15 @@ mod value;
 mod walk;
 
 #[cfg(test)]
+mod passed_tests;
+#[cfg(test)]
 mod tests;
 
 use pagemill_types::time_zone::Zone;
 
 use crate::error::{SqlState, StatementError};
 use crate::functions::rows::Outcome;
+pub(crate) use passed::{Answer, Passed, PassedValue, Scalar, ScalarType, Wrapper};
 pub(crate) use path::Path;
 pub(crate) use pattern::{LikeRegex, PatternFlags, quoted};
 use run::{Run, Status};
@@ -63,6 +67,8 @@ pub(crate) struct Query<'q> {
     pub(crate) document: &'q [u8],
     /// The payload of the `jsonb` with the values of variables; none for `@?` and `@@`.
     pub(crate) variables: Option<&'q [u8]>,
+    /// The values that PASSING gives, in their order, instead of those.
+    pub(crate) passed: Option<&'q [PassedValue]>,
     /// Whether errors are suppressed that can be; true for `@?` and `@@`.
     pub(crate) is_silent: bool,
     /// The session.

@@ -13,6 +13,7 @@
 
 use super::kind::{Kind, Operator, Word};
 use super::numbers::whole;
+use super::passed::PassedValue;
 use super::path::{NodeId, Path};
 use super::value::{Bytes, Value};
 use super::walk::Walk;
@@ -48,6 +49,7 @@ pub(super) struct Run<'q> {
     pub(super) path: &'q Path,
     pub(super) settings: &'q Settings<'q>,
     variables: Option<&'q [u8]>,
+    passed: Option<&'q [PassedValue]>,
     /// `$`
     pub(super) root: Value<'q>,
     /// `@`
@@ -78,10 +80,11 @@ impl<'q> Run<'q> {
             path: query.path,
             settings: query.settings,
             variables: query.variables,
+            passed: query.passed,
             current: root.clone(),
             root,
             array_size: None,
-            next_object: 1 + i64::from(query.variables.is_some()),
+            next_object: 1 + variables_count(query),
             ignores_structure: query.path.is_lax,
             throws: !query.is_silent,
             depth: 0,
@@ -229,6 +232,10 @@ impl<'q> Run<'q> {
 
     /// The value of a variable. Without any variables at all some versions have none, some NULL.
     fn variable(&self, name: &[u8]) -> Outcome<Value<'q>> {
+        if let Some(passed) = self.passed {
+            let found = passed.iter().zip(1..).find(|(one, _)| one.name.as_bytes() == name);
+            return found.map_or_else(|| Err(unknown(name)), |(one, id)| one.value.value(id));
+        }
         if self.variables.is_none() && self.settings.major < 17 {
             return Err(StatementError::unsupported("a variable of a jsonpath in an operator"));
         }
@@ -239,11 +246,7 @@ impl<'q> Run<'q> {
             },
             None => None,
         };
-        found.ok_or_else(|| {
-            let name = String::from_utf8_lossy(name);
-            let message = format!("could not find jsonpath variable \"{name}\"");
-            StatementError::new(SqlState::UNDEFINED_OBJECT, message)
-        })
+        found.ok_or_else(|| unknown(name))
     }
 
     /// An error that can be suppressed.
@@ -310,6 +313,21 @@ impl<'q> Run<'q> {
         self.next_object += 1;
         Value::document(Bytes::made(document), number)
     }
+}
+
+/// Variables have numbers before those of the objects that a path makes.
+fn variables_count(query: &Query<'_>) -> i64 {
+    match query.passed {
+        Some(passed) => passed.len() as i64,
+        None => i64::from(query.variables.is_some()),
+    }
+}
+
+#[cold]
+fn unknown(name: &[u8]) -> StatementError {
+    let name = String::from_utf8_lossy(name);
+    let message = format!("could not find jsonpath variable \"{name}\"");
+    StatementError::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
 /// An item that is found.

@@ -29,7 +29,7 @@ impl ZoneLookup for NoZones {
 }
 
 /// Matches what contains the pattern, and tells the flags by the pattern `flags`.
-struct Contains;
+pub(super) struct Contains;
 
 impl LikeRegex for Contains {
     fn is_match(&self, pattern: &str, flags: PatternFlags, text: &str) -> Outcome<bool> {
@@ -56,19 +56,19 @@ fn context(version: PgVersion) -> InputContext {
     InputContext { version, encoding: 6, unicode_spaces: true, date_time }
 }
 
-fn path(text: &str) -> Vec<u8> {
+pub(super) fn path(text: &str) -> Vec<u8> {
     let mut payload = Vec::new();
     read_jsonpath(text.as_bytes(), &context(PgVersion::V18), &mut payload).unwrap();
     payload
 }
 
-fn jsonb(text: &str) -> Vec<u8> {
+pub(super) fn jsonb(text: &str) -> Vec<u8> {
     let mut payload = Vec::new();
     read_jsonb(text.as_bytes(), &context(PgVersion::V18), &mut payload).unwrap();
     payload
 }
 
-fn shown(payload: &[u8]) -> String {
+pub(super) fn shown(payload: &[u8]) -> String {
     let mut out = Vec::new();
     write_jsonb(payload, &mut out).unwrap();
     // What is put together here is what the server's own functions would have made of the text.
@@ -112,6 +112,7 @@ impl<'c> Call<'c> {
             path: &Path::new(self.path)?,
             document: self.document,
             variables: self.variables,
+            passed: None,
             is_silent: self.is_silent,
             settings: &settings,
         };
@@ -249,6 +250,7 @@ impl Call<'_> {
             path: &path,
             document: self.document,
             variables: self.variables,
+            passed: None,
             is_silent: self.is_silent,
             settings: &settings,
         };

@@ -48,7 +48,7 @@ pub(super) enum Parts {
 }
 
 impl Target {
-    fn is_row(&self) -> bool {
+    pub(super) fn is_row(&self) -> bool {
         match &self.parts {
             Parts::Fields(_) => true,
             Parts::Domain(base) => base.is_row(),

@@ -14,6 +14,7 @@
 //! Source: `populate_record_worker`, `populate_recordset_worker` in `src/backend/utils/adt/jsonfuncs.c`, PostgreSQL 14 to 18.
 
 mod arrays;
+mod coerced;
 mod fill;
 mod makes;
 mod one_row;
@@ -33,6 +34,7 @@ use crate::types::PgType;
 use fill::{Filler, Makes as _, Target, Value, wrong};
 use makes::{Payloads, target_of};
 
+pub(crate) use coerced::{accept, populated};
 pub(crate) use one_row::{arguments_of_row, one_row};
 
 /// True for the functions that make rows of documents, by the server's names of them.
