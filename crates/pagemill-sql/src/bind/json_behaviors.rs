@@ -38,13 +38,13 @@ impl Form<'_> {
             [(&self.clauses.on_empty, "ON EMPTY"), (&self.clauses.on_error, "ON ERROR")]
         {
             let Some(said) = said else { continue };
-            let is_known = match (self.operation, said.shown()) {
-                (_, "ERROR") => true,
-                (Operation::Exists, "TRUE" | "FALSE" | "UNKNOWN") => true,
-                (Operation::Query(_), "NULL" | "EMPTY ARRAY" | "EMPTY OBJECT" | "DEFAULT") => true,
-                (Operation::Value, "NULL" | "DEFAULT") => true,
-                _ => false,
-            };
+            let is_known = matches!(
+                (self.operation, said.shown()),
+                (_, "ERROR")
+                    | (Operation::Exists, "TRUE" | "FALSE" | "UNKNOWN")
+                    | (Operation::Query(_), "NULL" | "EMPTY ARRAY" | "EMPTY OBJECT" | "DEFAULT")
+                    | (Operation::Value, "NULL" | "DEFAULT")
+            );
             if !is_known {
                 let of = match self.column {
                     Some(column) => format!(" for column \"{column}\""),

@@ -32,7 +32,7 @@ use super::first_rows_hints::with_first_rows;
 use super::harmless::is_harmless;
 
 /// Keys of a join that are listed one by one, and their size.
-const LISTED_KEYS: usize = 5_000;
+const LISTED_KEYS: usize = 10_000;
 const LISTED_BYTES: usize = 1 << 20;
 /// Aggregates that cannot fail, whatever the rows.
 const TOTAL_AGGREGATES: [&str; 4] = ["count", "first_value", "max", "min"];
