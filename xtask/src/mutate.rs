@@ -214,6 +214,8 @@ impl BrokenTree {
         for work in oracle {
             ensure!(self.oracle_passes(work)?, "the oracle fails before anything is broken");
         }
+        let passes = oracle.is_empty() || self.samples_pass()?;
+        ensure!(passes, "the oracle on samples fails before anything is broken");
         Ok(())
     }
 
@@ -240,13 +242,16 @@ impl BrokenTree {
                 return Ok(Fate::NoticedByOracle);
             }
         }
+        if !oracle.is_empty() && !self.samples_pass()? {
+            return Ok(Fate::NoticedByOracle);
+        }
         Ok(Fate::Survived)
     }
 
     fn build(&self, oracle: &[ServerWork]) -> Result<()> {
         let mut built = vec![["-p", "pagemill-redo", "--lib"]];
         if !oracle.is_empty() {
-            built.push(["-p", "pagemill-wal", "--test=record_oracle"]);
+            built.push(["-p", "pagemill-wal", "--test=record_*"]);
         }
         for words in built {
             let output =
@@ -265,6 +270,11 @@ impl BrokenTree {
         let mut command = self.cargo(&[&words[..], &["--ignored", "--exact", WALK]].concat());
         let places = [("ORACLE_BEFORE", &work.before), ("ORACLE_AFTER", &work.after)];
         passes(command.envs(places))
+    }
+
+    /// The same walk over what servers wrote that are not on this machine.
+    fn samples_pass(&self) -> Result<bool> {
+        passes(&mut self.cargo(&["test", "-q", "-p", "pagemill-wal", "--test", "record_samples"]))
     }
 }
 

@@ -37,6 +37,7 @@ pub mod prepared;
 pub mod program;
 pub mod replication;
 pub mod requests;
+pub mod samples;
 pub mod scratch;
 pub mod server;
 pub mod session;

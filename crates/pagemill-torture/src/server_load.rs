@@ -34,6 +34,7 @@ CREATE TABLE children (parent int REFERENCES parents, v int);
 CREATE TABLE long_values (id int PRIMARY KEY, v text, w text);
 ALTER TABLE long_values ALTER w SET STORAGE EXTERNAL;
 CREATE TABLE tails (id int, v text);
+CREATE TABLE emptied (id int, v text);
 CREATE TABLE scratch (id int, v text);
 CREATE INDEX scratch_id ON scratch (id);
 CREATE TABLE elsewhere (id int, v text) TABLESPACE space;
@@ -103,7 +104,7 @@ impl Work {
         let name = format!("{}_{}", self.session, self.step);
         let before =
             format!("{}_{}", self.session, self.step.saturating_sub(self.random.below(20)));
-        match self.random.below(40) {
+        match self.random.below(42) {
             0..=3 => format!(
                 "UPDATE accounts SET balance = balance + {b} WHERE id BETWEEN {a} AND {a} + {b};"
             ),
@@ -185,6 +186,7 @@ impl Work {
                 "INSERT INTO elsewhere SELECT i, 'e' FROM generate_series(1, {b}) i; DELETE FROM elsewhere WHERE id < {};",
                 b / 2
             ),
+            39 | 40 => self.visibility(a, b),
             _ => format!("UPDATE accounts SET filler = filler || 'y' WHERE id % 50 = {};", b % 50),
         }
     }
@@ -193,6 +195,30 @@ impl Work {
         let tables =
             ["accounts", "scratch", "long_values", "children", "pg_class", "parents", "elsewhere"];
         tables[self.random.below(tables.len() as u64) as usize]
+    }
+
+    /// Bits of the visibility map that are set, cleared one by one, and cut off with the table's pages.
+    fn visibility(&mut self, a: u64, b: u64) -> String {
+        match self.random.below(4) {
+            0 => format!(
+                "VACUUM (FREEZE) accounts; UPDATE accounts SET balance = 0 WHERE id % 97 = {}; \
+                 DELETE FROM accounts WHERE id % 997 = {b};",
+                b % 97
+            ),
+            1 => format!(
+                "DELETE FROM emptied; VACUUM emptied; INSERT INTO emptied SELECT i, repeat('e', {b}) \
+                 FROM generate_series(1, {a}) i; VACUUM (FREEZE) emptied;"
+            ),
+            2 => format!(
+                "VACUUM (FREEZE) emptied; COPY emptied (id) FROM PROGRAM 'seq {b}'; \
+                 UPDATE emptied SET v = v || '{b}' WHERE id % 50 = {};",
+                b % 50
+            ),
+            _ => format!(
+                "BEGIN; SELECT id FROM accounts WHERE id BETWEEN {a} AND {a} + {b} FOR NO KEY UPDATE; END; \
+                 DELETE FROM emptied WHERE id > {a}; VACUUM emptied;"
+            ),
+        }
     }
 
     fn subtransactions(&mut self, a: u64, b: u64) -> String {

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use pagemill_format::control::ControlFile;
 use pagemill_format::page::Page;
 use pagemill_format::page_builder::set_lsn;
+use pagemill_format::visibility_map::{BLOCKS_PER_PAGE, VisibilityPosition};
 use pagemill_format::wal::{
     BlockImage, BlockReference, Record, ResourceManager, StorageFile, Truncation,
 };
@@ -37,6 +38,8 @@ pub(crate) struct Report {
     pub(crate) compared: BTreeMap<String, usize>,
     /// The same by the number of the block reference, without counting.
     pub(crate) references: BTreeSet<(String, u8)>,
+    /// Records with a block that was compared, and all of their references.
+    pub(crate) forms: BTreeSet<(String, Vec<u8>)>,
     /// Blocks whose image was taken instead, since nothing is known of the manager.
     pub(crate) not_redone: BTreeMap<String, usize>,
     /// Images that were restored.
@@ -186,8 +189,13 @@ impl Walk {
             if let Some(what) = difference(page, &server, manager, block.block) {
                 self.report.faults.push(format!("{at}, redone on {whose}: {what}"));
             }
+            if clears_named_bits(block, &image, &name) && self.other_bits(block, page, &server) {
+                self.report.faults.push(format!("{at}, redone on {whose}: other bits are set"));
+            }
         }
         self.report.references.insert((name.clone(), block.id));
+        let references = record.blocks.iter().map(|block| block.id).collect();
+        self.report.forms.insert((name.clone(), references));
         *self.report.compared.entry(name).or_default() += 1;
         // The server's image has the LSN that the page had before the record.
         states.theirs[8..].copy_from_slice(&server[8..]);
@@ -197,6 +205,23 @@ impl Walk {
             states.ours = states.theirs.clone();
         }
     }
+
+    /// Whether bits of blocks that were never cut off differ.
+    fn other_bits(&self, map: &BlockReference<'_>, ours: &BlockBytes, theirs: &BlockBytes) -> bool {
+        let first = map.block.0 * BLOCKS_PER_PAGE;
+        (first..first + BLOCKS_PER_PAGE).any(|heap| {
+            let position = VisibilityPosition::of(BlockNumber(heap));
+            position.bits(ours) != position.bits(theirs)
+                && !self.pages.is_cut((map.locator, Fork::Main, BlockNumber(heap)))
+        })
+    }
+}
+
+/// The record clears bits of a page of the map that it names, as 17.11, 18.6 and later do, and the image is whole: that
+/// of a page with a hole has no bits. A server that does so once does so always, so that other bits are set here only of
+/// blocks that were cut off, which it does not log.
+fn clears_named_bits(block: &BlockReference<'_>, image: &BlockImage<'_>, name: &str) -> bool {
+    block.fork == Fork::Vm && image.hole_length == 0 && name != "Heap2 VISIBLE"
 }
 
 fn restored(image: &BlockImage<'_>) -> BlockBytes {
