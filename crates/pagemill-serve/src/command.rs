@@ -16,8 +16,7 @@ use pagemill_sql::session::Session;
 use pagemill_sql::statement_texts::{StatementText, StatementTexts};
 use pagemill_sql::{SqlState, StatementError};
 use sqlparser::ast::Statement;
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -135,8 +134,7 @@ type Result<T, E = StatementError> = std::result::Result<T, E>;
 /// # Errors
 /// Where it is no SQL.
 pub fn commands(text: &str, texts: &StatementTexts) -> Result<Vec<SentCommand>> {
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location();
-    let Ok(tokens) = tokens else {
+    let Ok(Some(tokens)) = Session::tokens(text) else {
         // Not even words: the parser says where.
         return match Session::parse(text) {
             Err(error) => Err(error.report().within(text, 0)),

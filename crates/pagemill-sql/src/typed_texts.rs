@@ -2,15 +2,15 @@
 //!
 //! The parser takes the string of those whose types it does not know for an alias, which PostgreSQL's grammar has no place for.
 //!
-//! Invariant: only a name of this list right before a string is moved, and no name behind a point, `::` or AS; so no other
-//! statement changes.
+//! Invariant: what is moved stands right before a string, and not behind `::` or AS: a name of this list, one in quotes, one
+//! with a schema, or one that is no word of the parser's; so no other statement changes.
 //!
 //! Source: `AexprConst` in `src/backend/parser/gram.y`, PostgreSQL 14 to 18.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-const NAMES: [&str; 40] = [
+const NAMES: [&str; 41] = [
     "aclitem",
     "bpchar",
     "cid",
@@ -51,12 +51,13 @@ const NAMES: [&str; 40] = [
     "tstzrange",
     "xid",
     "xid8",
+    "xml",
 ];
 
 /// The tokens with such constants as casts.
 pub(crate) fn as_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut moved: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    // A name that the next string is of, if one comes.
+    // Where a name begins that the next string is of, if one comes.
     let mut name: Option<usize> = None;
     for token in tokens {
         match &token.token {
@@ -65,8 +66,7 @@ pub(crate) fn as_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 push_string(&mut moved, name.take(), token);
             }
             found => {
-                let is_type = is_name(found) && !is_behind_part(&moved);
-                name = is_type.then_some(moved.len());
+                name = name_to(found, &moved);
                 moved.push(token);
             }
         }
@@ -74,26 +74,41 @@ pub(crate) fn as_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     moved
 }
 
-/// Appends a string, behind it the cast to the name that stands before it.
+/// Pushes a string, behind it the cast to the name that stands before it.
 fn push_string(moved: &mut Vec<TokenWithSpan>, name: Option<usize>, string: TokenWithSpan) {
-    let Some(place) = name.filter(|place| *place < moved.len()) else { return moved.push(string) };
-    let word = moved[place].clone();
-    moved[place] = string;
-    let cast = TokenWithSpan { token: Token::DoubleColon, ..word.clone() };
-    moved.splice(place + 1..place + 1, [cast, word]);
+    let Some(begin) = name.filter(|begin| *begin < moved.len()) else { return moved.push(string) };
+    let cast = TokenWithSpan { token: Token::DoubleColon, ..moved[begin].clone() };
+    moved.splice(begin..begin, [string, cast]);
 }
 
-fn is_name(token: &Token) -> bool {
-    let Token::Word(word) = token else { return false };
-    word.quote_style.is_none() && NAMES.iter().any(|name| word.value.eq_ignore_ascii_case(name))
+/// Where the name of a type begins that ends with this word, behind what is before it.
+fn name_to(last: &Token, before: &[TokenWithSpan]) -> Option<usize> {
+    let Token::Word(word) = last else { return None };
+    let is_listed = word.quote_style.is_none()
+        && NAMES.iter().any(|name| word.value.eq_ignore_ascii_case(name));
+    let is_plain = word.quote_style.is_some() || word.keyword == Keyword::NoKeyword;
+    let mut begin = before.len();
+    let mut has_schema = false;
+    while let [.., schema, point] = &before[..begin]
+        && point.token == Token::Period
+        && matches!(schema.token, Token::Word(_))
+    {
+        begin -= 2;
+        has_schema = true;
+    }
+    let is_type = is_listed || is_plain || has_schema;
+    (is_type && !is_behind_part(&before[..begin])).then_some(begin)
 }
 
-/// True behind a point, `::` or AS.
+/// True behind a point, `::`, AS, or what ends an expression, whose alias the name is then.
 fn is_behind_part(before: &[TokenWithSpan]) -> bool {
     let last = before.iter().rev().find(|each| !matches!(each.token, Token::Whitespace(_)));
     match last.map(|last| &last.token) {
-        Some(Token::Period | Token::DoubleColon) => true,
-        Some(Token::Word(word)) => word.keyword == Keyword::AS,
+        Some(Token::Period | Token::DoubleColon | Token::RParen | Token::RBracket) => true,
+        Some(Token::Number(..) | Token::SingleQuotedString(_)) => true,
+        Some(Token::Word(word)) => {
+            word.quote_style.is_some() || matches!(word.keyword, Keyword::AS | Keyword::NoKeyword)
+        }
         _ => false,
     }
 }
@@ -116,10 +131,18 @@ mod tests {
             ("select inet '::1' << INET'::2'", "select '::1'::inet  << '::2'::INET"),
             ("select f(money '1', 'x')", "select f('1'::money , 'x')"),
             ("select inet, name from inet", "select inet, name from inet"),
-            ("select a.inet 'x'", "select a.inet 'x'"),
+            (
+                "select pg_catalog.inet '::1', \"char\" 'x'",
+                "select '::1'::pg_catalog.inet , 'x'::\"char\" ",
+            ),
+            ("select rainbow 'red', a inet 'x'", "select 'red'::rainbow , a inet 'x'"),
+            (
+                "select a like 'x' escape 'y', b in ('x')",
+                "select a like 'x' escape 'y', b in ('x')",
+            ),
             ("select '1'::inet 'x'", "select '1'::inet 'x'"),
             ("select 1 as name 'x'", "select 1 as name 'x'"),
-            ("select \"inet\" 'x', other 'x'", "select \"inet\" 'x', other 'x'"),
+            ("select 1 other 'x', f(1) \"inet\" 'x'", "select 1 other 'x', f(1) \"inet\" 'x'"),
         ] {
             assert_eq!(spelled(text), expected);
         }

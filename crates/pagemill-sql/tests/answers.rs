@@ -4,6 +4,7 @@
 //! `rows_as_values.sql`, `lateral.sql`, `json_path_searches.sql`, `date_templates.sql`, `json_records.sql`, `json_constructors.sql`,
 //! `text_search.sql`, `ranges.sql`, `endless_intervals.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! `json_queries.sql`, `text_search.sql`, `ranges.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `text_search.sql`, `ranges.sql`, `small_types.sql`, `syntax_forms.sql`, `syntax_forms_17.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::io::Write as _;
@@ -33,6 +34,8 @@ const SMALL_THINGS: &str = include_str!("answers/small_things.sql");
 const SMALL_TYPES: &str = include_str!("answers/small_types.sql");
 const ENDLESS_INTERVALS: &str = include_str!("answers/endless_intervals.sql");
 const SMALL_TYPES_18: &str = include_str!("answers/small_types_18.sql");
+const SYNTAX_FORMS: &str = include_str!("answers/syntax_forms.sql");
+const SYNTAX_FORMS_17: &str = include_str!("answers/syntax_forms_17.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
 /// A running server, and a stopped one with the same files.
@@ -190,6 +193,16 @@ fn intervals_without_end_are_answered_as_the_server_answers() {
     let mut installs = PgInstall::spread();
     installs.retain(|install| install.major >= 17);
     each_of(&installs, |install| compare(&Both::of(install)?, statements(ENDLESS_INTERVALS)));
+}
+
+#[test]
+fn forms_of_syntax_are_answered_as_the_server_answers() {
+    let installs = PgInstall::spread();
+    each_of(&installs, |install| {
+        let both = Both::of(install)?;
+        let newer = if install.major >= 17 { SYNTAX_FORMS_17 } else { "" };
+        compare(&both, statements(SYNTAX_FORMS).chain(statements(newer)))
+    });
 }
 
 #[test]

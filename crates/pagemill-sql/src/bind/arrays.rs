@@ -24,7 +24,7 @@ use crate::types::{PgType, UNKNOWN};
 const MOST_SUBSCRIPTS: usize = 6;
 
 impl Binder<'_> {
-    fn array_row(&self, ty: Oid) -> Option<&TypeRow> {
+    pub(super) fn array_row(&self, ty: Oid) -> Option<&TypeRow> {
         let base = self.catalog.base_type(ty, -1).0;
         self.catalog.type_row(base).filter(|row| row.is_array())
     }

@@ -21,6 +21,7 @@ use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::forms::{ALL_OF, ANY_OF, SYMMETRIC};
 use crate::functions::keys;
 use crate::functions::row_values::field_at;
 use crate::resolve;
@@ -229,6 +230,11 @@ impl Binder<'_> {
             return self.rows(&a, op, &b);
         }
         let name = operator_name(op)?;
+        for (word, is_all) in [(ANY_OF, false), (ALL_OF, true)] {
+            if let Some(array) = only_argument(right, word) {
+                return self.over_elements(left, &name, array, is_all);
+            }
+        }
         let (a, b) = (self.expr(left)?, self.expr(right)?);
         self.operator(&name, a, b)
     }
@@ -369,6 +375,9 @@ impl Binder<'_> {
         if matches!(low, Syntax::UnaryOp { op: UnaryOperator::Not, .. }) {
             return unsupported("NOT right behind BETWEEN");
         }
+        if let Some(low) = only_argument(low, SYMMETRIC) {
+            return self.between_symmetric(syntax, negated, low, high);
+        }
         let typed = self.expr(syntax)?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
         let least = self.operator(if negated { "<" } else { ">=" }, typed.clone(), low)?;
@@ -377,6 +386,21 @@ impl Binder<'_> {
             true => least.expr.or(most.expr),
             false => least.expr.and(most.expr),
         }))
+    }
+
+    /// `x BETWEEN SYMMETRIC a AND b`, whichever of them is less.
+    ///
+    /// Source: `transformAExprBetween` in `src/backend/parser/parse_expr.c`, PostgreSQL 18.
+    fn between_symmetric(
+        &mut self,
+        syntax: &Syntax,
+        negated: bool,
+        low: &Syntax,
+        high: &Syntax,
+    ) -> Result<Typed> {
+        let one = self.between(syntax, negated, low, high)?.expr;
+        let other = self.between(syntax, negated, high, low)?.expr;
+        Ok(truth_value(if negated { one.and(other) } else { one.or(other) }))
     }
 
     fn in_list(&mut self, syntax: &Syntax, list: &[Syntax], negated: bool) -> Result<Typed> {
@@ -464,7 +488,7 @@ impl Binder<'_> {
     }
 
     /// The elements of `'{a,b}'`, simple ones without quotes, as literals whose type follows from what they are compared with.
-    fn array_literal(&mut self, syntax: &Syntax) -> Result<Option<Vec<Typed>>> {
+    pub(super) fn array_literal(&mut self, syntax: &Syntax) -> Result<Option<Vec<Typed>>> {
         let Syntax::Value(value) = syntax else { return Ok(None) };
         let Some(Some(text)) = self.literal(&value.value)?.literal else { return Ok(None) };
         let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -602,6 +626,22 @@ fn elements_of_all(syntax: &Syntax) -> Option<&Syntax> {
             if is_all && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
         {
             Some(array)
+        }
+        _ => None,
+    }
+}
+
+/// The argument of what has a name that only [`crate::forms`] gives.
+fn only_argument<'s>(syntax: &'s Syntax, wanted: &str) -> Option<&'s Syntax> {
+    let Syntax::Function(call) = syntax else { return None };
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let is_it = matches!(&call.name.0[..], [ObjectNamePart::Identifier(name)]
+        if name.quote_style.is_some() && name.value == wanted);
+    match &list.args[..] {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))]
+            if is_it && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
+        {
+            Some(inner)
         }
         _ => None,
     }

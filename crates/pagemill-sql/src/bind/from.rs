@@ -144,9 +144,22 @@ impl Binder<'_> {
         left: &Scope,
         earlier: &mut Earlier,
     ) -> Result<(Right, Scope)> {
+        let sample = match factor {
+            TableFactor::Table { sample, .. } => sample.as_ref(),
+            _ => None,
+        };
         if let Some((syntax, alias)) = after_only(factor) {
-            let (plan, scope) = self.only(syntax, alias)?;
+            let found = self.only(syntax, alias)?;
+            let (plan, scope) = match sample {
+                Some(sample) => self.sampled(found, sample)?,
+                None => found,
+            };
             return Ok((Right::Table(plan), scope));
+        }
+        if sample.is_some()
+            && !matches!(factor, TableFactor::Table { args: None, with_ordinality: false, .. })
+        {
+            return unsupported("TABLESAMPLE of what is no table");
         }
         if is_function(factor) {
             let before = left.clone().beside(earlier.scope.clone());
@@ -156,14 +169,13 @@ impl Binder<'_> {
             return self.functions(factor, left, earlier);
         }
         let (plan, scope) = match factor {
-            TableFactor::Table {
-                name,
-                alias,
-                args: None,
-                sample: None,
-                with_ordinality: false,
-                ..
-            } => self.table(name, alias.as_ref())?,
+            TableFactor::Table { name, alias, args: None, with_ordinality: false, .. } => {
+                let found = self.table(name, alias.as_ref())?;
+                match sample {
+                    Some(sample) => self.sampled(found, sample)?,
+                    None => found,
+                }
+            }
             TableFactor::Derived { lateral: true, subquery, alias } => {
                 return self.lateral_item(subquery, (alias.as_ref(), left), earlier);
             }
@@ -171,20 +183,31 @@ impl Binder<'_> {
                 let bound = self.query(subquery)?;
                 self.as_table(bound, alias.as_ref(), "")?
             }
-            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+            TableFactor::NestedJoin { table_with_joins, alias } => {
                 let scope = left.clone().beside(earlier.scope.clone());
                 let mut around = Earlier { scope, ..Earlier::default() };
                 match self.with_joins(table_with_joins, &mut around) {
                     Err(_) if around.is_used => {
                         return unsupported("a join in parentheses that refers to what is before");
                     }
-                    joined => joined?,
+                    joined => self.join_under(joined?, alias.as_ref())?,
                 }
             }
-            TableFactor::Table { sample: Some(_), .. } => return unsupported("TABLESAMPLE"),
             _ => return unsupported("this item of FROM"),
         };
         Ok((Right::Table(plan), scope))
+    }
+
+    /// A join in parentheses, whose alias hides the names in it.
+    fn join_under(
+        &mut self,
+        (plan, scope): (LogicalPlan, Scope),
+        alias: Option<&TableAlias>,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let Some(alias) = alias else { return Ok((plan, scope)) };
+        let Bound { plan, mut columns } = self.renamed(Bound { plan, columns: scope.bare })?;
+        rename(&mut columns, alias, "join expression")?;
+        Ok((plan, Scope::of_table(folded(&alias.name), columns)))
     }
 
     fn functions(

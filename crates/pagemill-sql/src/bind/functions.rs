@@ -13,6 +13,7 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
+use super::argument_forms::{is_local, is_variadic};
 use super::defaults::FunctionName;
 use super::inlining::is_inlined;
 use super::query::{boolean, sort};
@@ -256,6 +257,10 @@ impl Binder<'_> {
         found.distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
         for argument in args {
             if let Some((name, syntax)) = named(argument) {
+                if is_variadic(name) {
+                    found.typed.extend(self.spread(call, syntax)?);
+                    continue;
+                }
                 found.typed.push(self.expr(syntax)?);
                 found.add_name(folded(name))?;
                 continue;
@@ -580,6 +585,9 @@ impl Binder<'_> {
                 }
                 self.call("overlay", arguments)
             }
+            Syntax::AtTimeZone { timestamp, time_zone } if is_local(time_zone) => {
+                self.at_local(timestamp)
+            }
             Syntax::AtTimeZone { timestamp, time_zone } => {
                 let (from, zone) = (self.expr(timestamp)?, self.expr(time_zone)?);
                 self.call("timezone", vec![zone, from])
@@ -634,6 +642,9 @@ fn share_of(call: &Function) -> Result<Option<f64>> {
         return Ok(None);
     };
     let Value::Number(digits, _) = &value.value else { return Ok(None) };
+    if crate::numbers::is_odd(digits) {
+        return unsupported("a share that is no plain number");
+    }
     match digits.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(Some(share)),
         _ => {

@@ -10,6 +10,7 @@ use sqlparser::ast::{Interval, Value};
 use super::Binder;
 use crate::coerce::{carrier_of, constant};
 use crate::error::{Result, SqlState, fail, unsupported};
+use crate::numbers::{self, Read};
 use crate::typed::Typed;
 use crate::types::{PgType, numeric_modifier};
 
@@ -28,6 +29,9 @@ impl Binder<'_> {
             Value::SingleQuotedByteStringLiteral(bits) => {
                 constant(&self.catalog, PgType::new(oid::BIT), &format!("b{bits}"))
             }
+            Value::HexStringLiteral(digits) => {
+                constant(&self.catalog, PgType::new(oid::BIT), &format!("x{digits}"))
+            }
             Value::Null => Ok(Typed::unknown(None)),
             Value::Placeholder(name) => match &self.body {
                 Some(_) => self.numbered_argument(name),
@@ -39,7 +43,7 @@ impl Binder<'_> {
 
     /// The first type that the number fits: integer, bigint, numeric.
     pub(super) fn number(&mut self, digits: &str) -> Result<Typed> {
-        let plain: String = digits.chars().filter(|c| *c != '_').collect();
+        let plain = self.plain_number(digits)?;
         if let Ok(number) = plain.parse::<i32>() {
             return Ok(Typed::new(lit(number), PgType::new(oid::INT4), DataType::Int32));
         }
@@ -54,6 +58,20 @@ impl Binder<'_> {
         let typed =
             constant(&self.catalog, PgType::new(oid::NUMERIC).with_modifier(modifier), &plain)?;
         Ok(Typed { ty: PgType::new(oid::NUMERIC), ..typed })
+    }
+
+    /// A number, perhaps behind a minus sign, in base ten and without underscores.
+    fn plain_number(&self, text: &str) -> Result<String> {
+        let (sign, unsigned) = match text.strip_prefix('-') {
+            Some(unsigned) => ("-", unsigned),
+            None => ("", text),
+        };
+        let major = self.catalog.database().cluster().version().major();
+        match numbers::read(unsigned, major) {
+            Read::Number(plain) => Ok(format!("{sign}{plain}")),
+            Read::Invalid(message) => fail(SqlState::SYNTAX_ERROR, message),
+            Read::Unknown => unsupported(format!("the number {unsigned}")),
+        }
     }
 
     pub(super) fn interval(&mut self, interval: &Interval) -> Result<Typed> {

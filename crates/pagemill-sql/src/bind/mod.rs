@@ -12,6 +12,7 @@
 //! Invariant: every column of a plan has a name of its own, `NAME#NUMBER`; what a user sees are the names beside it.
 
 mod aggregation;
+mod argument_forms;
 mod arrays;
 mod cases;
 mod columns;
@@ -38,6 +39,7 @@ mod query;
 mod recursion;
 mod row_order;
 mod row_values;
+mod samples;
 mod scope;
 mod select;
 mod session_settings;

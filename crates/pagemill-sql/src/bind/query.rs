@@ -274,6 +274,9 @@ pub(super) fn ordinal(syntax: &Syntax, count: usize, clause: &str) -> Result<Opt
     };
     let Syntax::Value(value) = constant else { return Ok(None) };
     let number = match &value.value {
+        Value::Number(digits, _) if crate::numbers::is_odd(digits) => {
+            return unsupported("a position that is no plain number");
+        }
         // One that is too long without its sign is none with it.
         Value::Number(digits, _) => {
             digits.parse::<i32>().and_then(|_| format!("{sign}{digits}").parse::<i32>()).ok()

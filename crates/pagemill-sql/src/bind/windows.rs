@@ -147,10 +147,35 @@ impl Binder<'_> {
                 WindowFrameBound::CurrentRow,
             ),
             None => WindowFrame::new(None),
-            Some(frame) => frame_over(frame, &mut order_by)?,
+            Some(frame) => frame_over(&self.with_numbers(frame)?, &mut order_by)?,
         };
         let order_by = order_by.into_iter().map(|(sort, _)| sort).collect();
         Ok((partition_by, order_by, frame))
+    }
+
+    /// The frame with the numbers that constant expressions of its offsets are.
+    fn with_numbers(&mut self, frame: &FrameSyntax) -> Result<FrameSyntax> {
+        let mut frame = frame.clone();
+        for bound in std::iter::once(&mut frame.start_bound).chain(&mut frame.end_bound) {
+            let (BoundSyntax::Preceding(Some(offset)) | BoundSyntax::Following(Some(offset))) =
+                bound
+            else {
+                continue;
+            };
+            if matches!(&**offset, Syntax::Value(_)) {
+                continue;
+            }
+            let typed = self.expr(offset)?;
+            let is_whole = matches!(typed.ty.oid, oid::INT2 | oid::INT4 | oid::INT8);
+            match cast_number(&typed.expr).filter(|number| is_whole && *number >= 0) {
+                Some(number) => {
+                    let value = Value::Number(number.to_string(), false);
+                    **offset = Syntax::Value(value.into());
+                }
+                None => return unsupported("a frame offset that is no constant"),
+            }
+        }
+        Ok(frame)
     }
 
     /// The functions that only windows have.
@@ -263,6 +288,14 @@ fn whole_number(expr: &Expr) -> Option<i64> {
         },
         Expr::Negative(inner) => whole_number(inner)?.checked_neg(),
         _ => None,
+    }
+}
+
+/// A constant whole number, perhaps as another integer type.
+fn cast_number(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Cast(cast) => cast_number(&cast.expr),
+        other => whole_number(other),
     }
 }
 

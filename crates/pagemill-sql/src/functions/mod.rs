@@ -35,6 +35,7 @@ pub(crate) mod row_casts;
 pub(crate) mod row_forms;
 pub(crate) mod row_values;
 pub(crate) mod rows;
+pub(crate) mod samples;
 #[cfg(test)]
 mod server_results_payload_tests;
 #[cfg(test)]
@@ -103,6 +104,7 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| buckets::find(key))
         .or_else(|| bit_places::find(key))
         .or_else(|| chance::find(key))
+        .or_else(|| samples::find(key))
         .or_else(|| floats::find(key))
         .or_else(|| numbers::find(key))
         .or_else(|| numeric::find(key))

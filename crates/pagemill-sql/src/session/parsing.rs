@@ -5,10 +5,12 @@
 use sqlparser::ast::Statement;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Tokenizer;
+use sqlparser::tokenizer::TokenWithSpan;
 
 use super::Session;
+use crate::collated::in_parentheses;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::forms::known_forms;
 use crate::spelling::spelled;
 use crate::{json_spelling, lexical, typed_texts};
 
@@ -24,11 +26,20 @@ impl Session {
         Ok(statements)
     }
 
+    /// The tokens of a text as statements are cut of them; `None` of one that cannot be cut.
+    ///
+    /// # Errors
+    /// Where PostgreSQL's scanner has one.
+    pub fn tokens(text: &str) -> Result<Option<Vec<TokenWithSpan>>> {
+        Ok(lexical::tokens_of(text)?.ok())
+    }
+
     pub(crate) fn parse_unchecked(text: &str) -> Result<Vec<Statement>> {
         let dialect = PostgreSqlDialect {};
-        let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+        let tokens = lexical::tokens_of(text)?;
         let parsed = tokens.map_err(ParserError::from).and_then(|tokens| {
-            let tokens = typed_texts::as_casts(spelled(json_spelling::as_calls(tokens)));
+            let spelled = spelled(json_spelling::as_calls(tokens));
+            let tokens = typed_texts::as_casts(known_forms(in_parentheses(spelled)));
             Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements()
         });
         parsed.map_err(|error| {

@@ -10,7 +10,6 @@ select 1 isnull;
 select p.id, t from people p left join unnest(tags) t on t like 'b%' where id in (1,2,5000) order by 1,2;
 select p.id, o.id, g from people p, orders o right join generate_series(1,p.id) g on true where o.id=p.id and p.id<4 order by 1,2,3;
 select unnest(tags), count(*) from people group by 1;
-select * from people tablesample system(10);
 select generate_series(1,generate_series(1,3));
 select distinct on (id) id, unnest(tags) from people where id<4 order by id;
 select id, lag(id,null) over (order by id) from orders where id<6 order by id;
@@ -26,7 +25,6 @@ with recursive r(n) as (select 1 union all select n+1 from (select * from r) x w
 with recursive a as (select * from b), b as (select 1 as x) select * from a;
 select id from people p where 3 = (with recursive r(n) as (select p.id union all select n+1 from r where n<3) select max(n) from r);
 select string_agg(name, ',') from (select name from people where id < 9 order by id desc) s;
-select 0b101;
 select 2<>/**/3;
 select 1 as n union select 1.0;
 select a as x, a as y from (values (1)) t(a) group by x, rollup(y);
@@ -63,7 +61,6 @@ select id, case when id > 1 then unnest(array[1,2]) end from shop.customers wher
 select f_row(null), f_rowstrict(null);
 select f_grow25(1);
 select p.id, s.* from people p right join lateral (select p.id) s on true;
-select x'1F';
 select p from people p order by p;
 select distinct p from people p;
 select array_agg(p) from (select 1 as a) p;
