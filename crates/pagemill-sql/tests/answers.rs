@@ -5,6 +5,7 @@
 //! `text_search.sql`, `ranges.sql`, `endless_intervals.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! `json_queries.sql`, `text_search.sql`, `ranges.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! `text_search.sql`, `ranges.sql`, `small_types.sql`, `syntax_forms.sql`, `syntax_forms_17.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `text_search.sql`, `ranges.sql`, `small_types.sql`, `missing_functions.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::io::Write as _;
@@ -36,6 +37,8 @@ const ENDLESS_INTERVALS: &str = include_str!("answers/endless_intervals.sql");
 const SMALL_TYPES_18: &str = include_str!("answers/small_types_18.sql");
 const SYNTAX_FORMS: &str = include_str!("answers/syntax_forms.sql");
 const SYNTAX_FORMS_17: &str = include_str!("answers/syntax_forms_17.sql");
+const MISSING_FUNCTIONS: &str = include_str!("answers/missing_functions.sql");
+const MISSING_FUNCTIONS_18: &str = include_str!("answers/missing_functions_18.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
 /// A running server, and a stopped one with the same files.
@@ -174,7 +177,7 @@ fn what_names_rows_and_their_places_is_answered_as_the_server_answers() -> Resul
 
 #[test]
 fn what_is_made_of_values_is_answered_as_the_server_answers() -> Result<()> {
-    let texts = [DATE_TEMPLATES, JSON_RECORDS, TEXT_SEARCH, RANGES, SMALL_TYPES];
+    let texts = [DATE_TEMPLATES, JSON_RECORDS, TEXT_SEARCH, RANGES, SMALL_TYPES, MISSING_FUNCTIONS];
     compare(&Both::new()?, texts.into_iter().flat_map(statements))
 }
 
@@ -206,11 +209,12 @@ fn forms_of_syntax_are_answered_as_the_server_answers() {
 }
 
 #[test]
-fn small_types_of_18_are_answered_as_it_answers() -> Result<()> {
+fn what_18_alone_has_is_answered_as_it_answers() -> Result<()> {
+    let texts = [SMALL_TYPES_18, MISSING_FUNCTIONS_18];
     match PgInstall::find(18) {
-        Some(install) => compare(&Both::of(&install)?, statements(SMALL_TYPES_18)),
+        Some(install) => compare(&Both::of(&install)?, texts.into_iter().flat_map(statements)),
         None => {
-            skipped("statements on types of PostgreSQL 18: it is not here");
+            skipped("statements on what PostgreSQL 18 alone has: it is not here");
             Ok(())
         }
     }

@@ -7,6 +7,7 @@
 pub(crate) mod addresses;
 pub(crate) mod aggregates;
 pub(crate) mod arrays;
+mod binary_forms;
 mod bit_places;
 pub(crate) mod bit_strings;
 mod buckets;
@@ -16,6 +17,8 @@ pub(crate) mod collations;
 pub(crate) mod comparison;
 pub(crate) mod datetime;
 mod definitions;
+mod enums;
+mod error_details;
 pub(crate) mod floats;
 pub(crate) mod format_type;
 mod geometry;
@@ -29,6 +32,7 @@ mod money_words;
 pub(crate) mod number_pictures;
 mod numbers;
 pub(crate) mod numeric;
+mod object_names;
 mod object_numbers;
 pub(crate) mod ranges;
 pub(crate) mod row_casts;
@@ -125,4 +129,7 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| log_positions::find(key))
         .or_else(|| uuids::find(key))
         .or_else(|| valid_texts::find(key))
+        .or_else(|| enums::find(key))
+        .or_else(|| binary_forms::find(key))
+        .or_else(|| object_names::find(key))
 }

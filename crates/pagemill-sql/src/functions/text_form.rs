@@ -133,7 +133,21 @@ pub(crate) fn invalid(message: String) -> StatementError {
         () if ["range lower bound", "result of range"].iter().any(|of| message.starts_with(of)) => {
             SqlState("22000")
         }
+        // Whatever the text says that follows.
+        () if is_no_moment(&message) => SqlState("22007"),
+        () if message.starts_with("invalid input syntax for type ") => SqlState::INVALID_TEXT,
+        () if message.starts_with("invalid input value for enum ") => SqlState::INVALID_TEXT,
         () if message.starts_with("interval field value out") => SqlState("22015"),
+        () if message.starts_with("interval out of range") => SqlState::DATETIME_OVERFLOW,
+        () if message.starts_with("value overflows numeric format") => {
+            SqlState::NUMERIC_OUT_OF_RANGE
+        }
+        () if message == "numeric field overflow" => SqlState::NUMERIC_OUT_OF_RANGE,
+        () if message.starts_with("bit string length ") => SqlState("22026"),
+        () if message.starts_with("invalid hexadecimal d") => SqlState::INVALID_PARAMETER,
+        () if message.starts_with("time zone \"") && message.ends_with("\" not recognized") => {
+            SqlState::INVALID_PARAMETER
+        }
         () if message.starts_with("time zone displacement out") => SqlState("22009"),
         () if ["date", "timestamp"].iter().any(|word| message.starts_with(word))
             && message.contains("out of range") =>
@@ -152,7 +166,6 @@ pub(crate) fn invalid(message: String) -> StatementError {
         () if message.contains("too long") => SqlState::STRING_TOO_LONG,
         () if message.contains("violates check constraint") => SqlState("23514"),
         () if message.contains("does not allow null values") => SqlState("23502"),
-        () if is_no_moment(&message) => SqlState("22007"),
         () => SqlState::INVALID_TEXT,
     };
     StatementError::new(state, message)

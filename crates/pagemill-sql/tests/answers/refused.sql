@@ -20,7 +20,6 @@ select id, sum(id) over (order by id rows between 1 preceding and 1 following ex
 select id, bool_and(ok) over (order by id rows 1 preceding), max(born) over (order by id rows 1 preceding), min(free) over (order by id rows 1 preceding) from people where id<5 order by id;
 select id, nth_value(id, null) over (order by id) from orders where id<3;
 select pg_typeof('a');
-select format('%*s', 5, 1);
 with recursive r(n) as (select 1 union all select n+1 from (select * from r) x where n<3) select * from r;
 with recursive a as (select * from b), b as (select 1 as x) select * from a;
 select id from people p where 3 = (with recursive r(n) as (select p.id union all select n+1 from r where n<3) select max(n) from r);

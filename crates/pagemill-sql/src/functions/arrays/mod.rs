@@ -11,6 +11,7 @@ pub(crate) mod each;
 mod filled;
 pub(crate) mod keys;
 pub(crate) mod made;
+mod sorted;
 pub(crate) mod subscripts;
 mod texts;
 pub(crate) mod value;
@@ -26,6 +27,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
     let kernel: Option<Kernel> = changes::find(key)
         .or_else(|| compare::find(key))
         .or_else(|| filled::find(key))
+        .or_else(|| sorted::find(key))
         .or_else(|| texts::find(key));
     kernel.map(Implementation::Kernel)
 }

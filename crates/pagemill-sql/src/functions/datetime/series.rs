@@ -49,7 +49,12 @@ pub(crate) fn begin(
     let at = |number: usize| arguments[number].as_primitive::<Int64Type>().value(row);
     let step = Interval::of_payload(payloads(&arguments[2]).value(row));
     if step.is_infinite() {
-        return Err(StatementError::unsupported("a series by an infinite interval"));
+        return Err(match call.catalog.database().cluster().version().major() {
+            17.. => {
+                StatementError::new(SqlState::INVALID_PARAMETER, "step size cannot be infinite")
+            }
+            _ => StatementError::unsupported("a series by so long an interval"),
+        });
     }
     if step.length() == 0 {
         let message = "step size cannot equal zero";

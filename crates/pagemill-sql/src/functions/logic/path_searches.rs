@@ -142,6 +142,7 @@ impl Patterns<'_> {
             ignores_case: flags.ignores_case,
             stops_at_lines: flags.stops_at_lines,
             anchors_at_lines: flags.anchors_at_lines,
+            is_expanded: false,
         };
         let letters = letters(self.catalog, &[]).map_err(|error: Error| error.report())?;
         match flags.is_quoted {

@@ -9,6 +9,7 @@ mod arrays;
 mod catalogs;
 mod cells;
 mod grants;
+mod input_errors;
 mod key_words;
 mod numbers;
 mod settings;
@@ -250,6 +251,11 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             let (positions, weights) = (array(oid::INT2)?, array(oid::TEXT)?);
             let columns = [("lexeme", oid::TEXT), ("positions", positions), ("weights", weights)];
             Known::named(text_search::lexemes, &columns)
+        }
+        "pg_input_error_info" => {
+            let columns = ["message", "detail", "hint", "sql_error_code"];
+            let columns = columns.map(|name| (name, oid::TEXT));
+            Known { takes_null: true, ..Known::named(input_errors::begin, &columns) }
         }
         "ts_parse_byid" | "ts_parse_byname" => {
             let columns = [("tokid", oid::INT4), ("token", oid::TEXT)];

@@ -11,6 +11,7 @@ mod file_sizes;
 mod memberships;
 mod privileges;
 pub(super) mod sequences;
+mod size_words;
 mod use_counts;
 mod visible;
 
@@ -78,6 +79,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
                 .or_else(|| privileges::find(key))
                 .or_else(|| memberships::find(key))
                 .or_else(|| sequences::find(key))
+                .or_else(|| size_words::find(key))
                 .or_else(|| use_counts::find(key));
         }
     })

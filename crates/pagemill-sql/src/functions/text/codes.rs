@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::super::logic::digest;
 use super::super::rows::{Made, Outcome, Plain, one};
+use super::unicode_escapes;
 use crate::error::{SqlState, StatementError};
 
 /// What exceeds a limit of the server's.
@@ -16,6 +17,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
     Some(match key {
         "ascii" => |a| one(a, |text: &str| Ok(text.chars().next().map_or(0, |first| first as i32))),
         "chr" => |a| one(a, chr),
+        "unistr" => |a| one(a, unicode_escapes::unescaped),
         "to_hex32" => |a| one(a, |number: i32| Ok(format!("{number:x}"))),
         "to_hex64" => |a| one(a, |number: i64| Ok(format!("{number:x}"))),
         "to_bin32" => |a| one(a, |number: i32| Ok(format!("{number:b}"))),

@@ -4,13 +4,15 @@
 
 use arrow::array::{Array as _, ArrayRef};
 use pagemill_cluster::names::quote_identifier;
+use pagemill_types::builtin::oid;
 
 use super::super::keys::strings;
 use super::super::rows::{Made, Outcome};
-use super::super::text_form::{Printer, printer_of};
+use super::super::text_form::{Printer, payload_of_text, printer_of};
 use super::super::{Implementation, KernelCall};
 use super::codes::quote_literal;
 use crate::error::{SqlState, StatementError};
+use crate::types::PgType;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     matches!(key, "text_format" | "text_format_nv").then_some(Implementation::Kernel(formatted))
@@ -23,6 +25,24 @@ struct Place {
     number: Option<usize>,
     is_left: bool,
     width: usize,
+    /// The argument that its width is, or 0 for the next one.
+    width_from: Option<usize>,
+}
+
+/// The arguments, and which was the last that was taken.
+struct Values<'v> {
+    texts: &'v [Option<String>],
+    last: usize,
+}
+
+impl Values<'_> {
+    /// The argument of this number, or the next one.
+    fn take(&mut self, number: Option<usize>) -> Outcome<Option<&str>> {
+        self.last = number.unwrap_or(self.last + 1); // default: one after the other
+        let found = self.texts.get(self.last - 1);
+        let found = found.ok_or_else(|| invalid("too few arguments for format()"))?;
+        Ok(found.as_deref())
+    }
 }
 
 fn formatted(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
@@ -50,7 +70,8 @@ fn formatted(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 }
 
 fn filled(call: &KernelCall, format: &str, values: &[Option<String>]) -> Outcome<String> {
-    let (mut out, mut last) = (String::with_capacity(format.len()), 0);
+    let mut out = String::with_capacity(format.len());
+    let mut values = Values { texts: values, last: 0 };
     let mut letters = format.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter != '%' {
@@ -62,16 +83,18 @@ fn filled(call: &KernelCall, format: &str, values: &[Option<String>]) -> Outcome
             out.push('%');
             continue;
         }
-        let place = place(&mut letters)?;
+        let mut place = place(&mut letters)?;
         let kind = letters.next().ok_or_else(unterminated)?;
         if !matches!(kind, 's' | 'I' | 'L') {
             let message = format!("unrecognized format() type specifier \"{kind}\"");
             return Err(invalid(&message).with_hint("For a single \"%\" use \"%%\"."));
         }
-        last = place.number.unwrap_or(last + 1);
-        let value =
-            values.get(last - 1).ok_or_else(|| invalid("too few arguments for format()"))?;
-        push(&mut out, &place, &shown(call, kind, value.as_deref())?);
+        if let Some(from) = place.width_from {
+            let width = values.take(Some(from).filter(|from| *from > 0))?;
+            place.set_width(width.map_or(Ok(0), |text| width_of(call, text))?)?;
+        }
+        let value = values.take(place.number)?;
+        push(&mut out, &place, &shown(call, kind, value)?);
     }
     Ok(out)
 }
@@ -117,18 +140,61 @@ fn place(letters: &mut Letters<'_>) -> Outcome<Place> {
     while letters.next_if_eq(&'-').is_some() {
         place.is_left = true;
     }
-    place.width = number(letters)?.unwrap_or(0);
+    if letters.next_if_eq(&'*').is_some() {
+        place.width_from = Some(width_from(letters)?);
+    } else {
+        place.width = number(letters)?.unwrap_or(0); // default: no width
+    }
     end_of(letters, place)
 }
 
+/// The number of the argument behind an asterisk, or 0.
+fn width_from(letters: &mut Letters<'_>) -> Outcome<usize> {
+    if letters.peek().is_none() {
+        return Err(unterminated());
+    }
+    let Some(found) = number(letters)? else { return Ok(0) };
+    match letters.next() {
+        None => Err(unterminated()),
+        Some('$') if found == 0 => {
+            Err(invalid("format specifies argument 0, but arguments are numbered from 1"))
+        }
+        Some('$') => Ok(found),
+        Some(_) => Err(invalid("width argument position must be ended by \"$\"")),
+    }
+}
+
+/// An argument as a width: an integer, by its text whatever its type.
+fn width_of(call: &KernelCall, text: &str) -> Outcome<i32> {
+    let payload = payload_of_text(&call.catalog, PgType::new(oid::INT4), text)?;
+    let width = payload.first_chunk::<4>().copied().map(i32::from_le_bytes);
+    width.ok_or_else(|| invalid("a width of no integer"))
+}
+
+/// More is not asked for by anyone in earnest.
+const MOST_BLANKS: usize = 1 << 20;
+
+#[cold]
+fn too_wide() -> StatementError {
+    StatementError::unsupported("format() with such a width")
+}
+
+impl Place {
+    /// A negative one is to the left.
+    fn set_width(&mut self, width: i32) -> Outcome<()> {
+        self.is_left |= width < 0;
+        self.width = width.checked_abs().ok_or_else(|| {
+            StatementError::new(SqlState::NUMERIC_OUT_OF_RANGE, "number is out of range")
+        })? as usize;
+        if self.width > MOST_BLANKS { Err(too_wide()) } else { Ok(()) }
+    }
+}
+
 fn end_of(letters: &mut Letters<'_>, place: Place) -> Outcome<Place> {
-    /// More is not asked for by anyone in earnest.
-    const MOST_BLANKS: usize = 1 << 20;
     if place.width > MOST_BLANKS {
-        return Err(StatementError::unsupported("format() with such a width"));
+        return Err(too_wide());
     }
     match letters.peek() {
-        Some('*') => Err(StatementError::unsupported("format() with a width from its arguments")),
         Some(_) => Ok(place),
         None => Err(unterminated()),
     }

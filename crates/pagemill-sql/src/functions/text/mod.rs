@@ -17,6 +17,7 @@ mod patterns;
 mod positions;
 pub(super) mod regular;
 mod trim;
+mod unicode_escapes;
 
 use arrow::array::{ArrayRef, StringArray};
 

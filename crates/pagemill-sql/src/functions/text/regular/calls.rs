@@ -10,6 +10,7 @@ use super::super::super::logic::arrays::texts_payload;
 use super::super::super::rows::{Made, Outcome, one, two};
 use super::super::super::{Build, Implementation, Kernel, KernelCall};
 use super::super::cases::{Letters, letters};
+use super::options::Options;
 use super::search::{Pattern, Places};
 use super::separated::Separated;
 use super::similar::to_regular;
@@ -151,7 +152,7 @@ fn searched(call: &KernelCall, arguments: &[ArrayRef], letters: Letters) -> Outc
     super::super::require_known(call, arguments)?;
     let (work, flags) = work(&call.key).expect("a kernel is found by its name"); // infallible: it was when the call was made
     let ignores_case = call.key.contains("icregex");
-    let mut made: Option<(String, bool, Pattern)> = None;
+    let mut made: Option<(String, Options, Pattern)> = None;
     let mut answers = Vec::with_capacity(arguments[0].len());
     for row in 0..arguments[0].len() {
         if arguments.iter().any(|argument| argument.is_null(row)) {
@@ -163,32 +164,33 @@ fn searched(call: &KernelCall, arguments: &[ArrayRef], letters: Letters) -> Outc
                 arguments[number].as_any().downcast_ref().expect("a text is carried as UTF-8"); // infallible: types were settled
             column.value(row)
         };
-        let mut options = Options { ignores_case, is_global: false };
+        let mut asked = Flags::default();
+        asked.options.ignores_case = ignores_case;
         if let Some(flags) = flags {
-            options.read(text(flags), &call.key)?;
+            asked.read(text(flags), &call.key)?;
         }
+        let Flags { options, is_global } = asked;
         let pattern = text(1);
-        let is_made = |(known, ignores, _): &(String, bool, Pattern)| {
-            known == pattern && *ignores == options.ignores_case
-        };
+        let is_made =
+            |(known, meant, _): &(String, Options, Pattern)| known == pattern && *meant == options;
         if !made.as_ref().is_some_and(is_made) {
-            let new = Pattern::new(pattern, options.ignores_case, letters)?;
-            made = Some((pattern.to_owned(), options.ignores_case, new));
+            let new = Pattern::with(pattern, options, letters)?;
+            made = Some((pattern.to_owned(), options, new));
         }
         let (_, _, pattern) = made.as_mut().expect("made above"); // infallible: made above
-        let is_global = options.is_global;
         answers.push(work(&mut Search { pattern, text: text(0), arguments, row, is_global })?);
     }
     column(call, answers)
 }
 
 /// What the letters of the flags say.
-struct Options {
-    ignores_case: bool,
+#[derive(Default)]
+struct Flags {
+    options: Options,
     is_global: bool,
 }
 
-impl Options {
+impl Flags {
     fn read(&mut self, flags: &str, key: &str) -> Outcome<()> {
         for flag in flags.chars() {
             match flag {
@@ -196,17 +198,14 @@ impl Options {
                     self.is_global = true
                 }
                 'g' => return Err(no_global(key)),
-                'i' => self.ignores_case = true,
-                'c' => self.ignores_case = false,
-                's' | 't' => {}
-                'b' | 'e' | 'm' | 'n' | 'p' | 'q' | 'w' | 'x' => {
+                'b' | 'e' | 'q' => {
                     let what = format!("the regular expression option \"{flag}\"");
                     return Err(StatementError::unsupported(what));
                 }
-                other => {
+                other => self.options.read(other).ok_or_else(|| {
                     let message = format!("invalid regular expression option: \"{other}\"");
-                    return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
-                }
+                    StatementError::new(SqlState::INVALID_PARAMETER, message)
+                })?,
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ pub(super) fn are_told(root: &Node) -> bool {
 fn is_simple(part: &Node) -> bool {
     match part {
         Node::Empty | Node::One(_) | Node::Condition(_) => true,
-        Node::Either(_) | Node::Row(_) => false,
+        Node::Either(_) | Node::Row(_) | Node::Look(..) | Node::Same(_) => false,
         Node::Group(_, inner) => variable_parts(inner).is_some_and(|count| count <= 1),
         // A group that may be there or not.
         Node::Repeat { of, least: 0, most: Some(1) } => match &**of {
@@ -36,7 +36,7 @@ fn is_simple(part: &Node) -> bool {
 fn variable_parts(node: &Node) -> Option<usize> {
     match node {
         Node::Empty | Node::One(_) | Node::Condition(_) => Some(0),
-        Node::Either(_) => None,
+        Node::Either(_) | Node::Look(..) | Node::Same(_) => None,
         Node::Row(parts) => parts.iter().map(variable_parts).sum(),
         Node::Group(_, inner) => variable_parts(inner),
         Node::Repeat { of, least, most } => {
@@ -46,9 +46,9 @@ fn variable_parts(node: &Node) -> Option<usize> {
     }
 }
 
-fn may_be_empty(node: &Node) -> bool {
+pub(super) fn may_be_empty(node: &Node) -> bool {
     match node {
-        Node::Empty | Node::Condition(_) => true,
+        Node::Empty | Node::Condition(_) | Node::Look(..) | Node::Same(_) => true,
         Node::One(_) => false,
         Node::Row(parts) => parts.iter().all(may_be_empty),
         Node::Either(parts) => parts.iter().any(may_be_empty),
@@ -62,6 +62,7 @@ pub(super) fn looks_ahead(node: &Node) -> bool {
     match node {
         Node::Empty | Node::One(_) => false,
         Node::Condition(condition) => *condition != "\\A",
+        Node::Look(..) | Node::Same(_) => true,
         Node::Row(parts) | Node::Either(parts) => parts.iter().any(looks_ahead),
         Node::Group(_, inner) => looks_ahead(inner),
         Node::Repeat { of, .. } => looks_ahead(of),

@@ -1,7 +1,7 @@
 //! PostgreSQL's advanced regular expressions, as far as another library's mean the same.
 //!
-//! A pattern is read into a tree here ([`syntax`]); what has no meaning that is known to be the same is refused: look-around,
-//! back references, expanded syntax, and, but for jsonpath, what is sensitive to newlines. Whether there is a match does not depend on which is preferred.
+//! A pattern is read into a tree here ([`syntax`]); what has no meaning that is known to be the same is refused.
+//! Patterns that look around or refer to their groups are walked by an own search ([`walk`]). Whether there is a match does not depend on which is preferred.
 //! Where the match is does: the leftmost one begins where any of the library's leftmost does, and where all quantifiers are
 //! greedy it is the longest from there, which an automaton of all matches finds. What its groups have taken is told only for
 //! patterns in which taking as much as possible from left to right comes to the same ([`groups`]).
@@ -13,11 +13,13 @@
 
 mod calls;
 mod groups;
+mod options;
 mod search;
 mod separated;
 mod similar;
 mod syntax;
+mod walk;
 
 pub(super) use calls::find;
 pub(crate) use search::Pattern;
-pub(crate) use syntax::Options;
+pub(crate) use options::Options;

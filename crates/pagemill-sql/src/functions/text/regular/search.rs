@@ -13,7 +13,9 @@ use regex_automata::{Anchored, Input, MatchKind};
 use super::super::super::rows::Outcome;
 use super::super::cases::Letters;
 use super::groups::{are_told, looks_ahead};
-use super::syntax::{Node, Options, Tree, read};
+use super::options::Options;
+use super::syntax::{Node, Tree, read};
+use super::walk::{can_be_walked, walked};
 use crate::error::StatementError;
 
 /// What the library may make of a pattern.
@@ -27,7 +29,8 @@ pub(crate) struct Pattern {
     text: String,
     tree: Tree,
     letters: Letters,
-    any: Regex,
+    /// None of a pattern that is walked.
+    any: Option<Regex>,
     longest: Option<(DFA, Cache)>,
     grouped: Option<Regex>,
 }
@@ -54,7 +57,11 @@ impl Pattern {
         if size(&tree.root) > MOST_PARTS {
             return Err(refused());
         }
-        let any = meta(&written(&tree.root)).ok_or_else(refused)?;
+        let any = match tree.is_walked {
+            true if can_be_walked(&tree.root) => None,
+            true => return Err(refused()),
+            false => Some(meta(&written(&tree.root)).ok_or_else(refused)?),
+        };
         Ok(Self { text: text.to_owned(), tree, letters, any, longest: None, grouped: None })
     }
 
@@ -71,7 +78,10 @@ impl Pattern {
     /// True when some part of the text matches.
     pub(crate) fn is_match(&self, text: &str) -> Outcome<bool> {
         self.require_known(text)?;
-        Ok(self.any.is_match(text))
+        match &self.any {
+            Some(any) => Ok(any.is_match(text)),
+            None => Ok(walked(&self.tree, text, 0).ok_or_else(|| self.too_long())?.is_some()),
+        }
     }
 
     fn require_known(&self, text: &str) -> Outcome<()> {
@@ -94,7 +104,10 @@ impl Pattern {
         if self.tree.is_lazy {
             return Err(self.refused("where a regular expression matches that asks for little,"));
         }
-        let Some(found) = self.any.find(Input::new(text).span(from..text.len())) else {
+        let Some(any) = &self.any else {
+            return walked(&self.tree, text, from).ok_or_else(|| self.too_long());
+        };
+        let Some(found) = any.find(Input::new(text).span(from..text.len())) else {
             return Ok(None);
         };
         let start = found.start();
@@ -117,7 +130,7 @@ impl Pattern {
             return Ok(Some(vec![Some(whole)]));
         }
         let is_cut = whole.end < text.len() && looks_ahead(&self.tree.root);
-        if !are_told(&self.tree.root) || is_cut {
+        if self.any.is_none() || !are_told(&self.tree.root) || is_cut {
             return Err(self.refused("what the groups of this regular expression match"));
         }
         if self.grouped.is_none() {
@@ -136,6 +149,13 @@ impl Pattern {
             }
             false => Err(self.refused("what the groups of this regular expression match")),
         }
+    }
+
+    #[cold]
+    fn too_long(&self) -> StatementError {
+        self.refused(
+            "a text that takes so long with a regular expression that remembers or looks around",
+        )
     }
 
     fn refused(&self, what: &str) -> StatementError {
@@ -161,8 +181,8 @@ fn longest(pattern: &str) -> Option<(DFA, Cache)> {
 fn size(node: &Node) -> u64 {
     match node {
         Node::Empty => 0,
-        Node::One(_) | Node::Condition(_) => 1,
-        Node::Group(_, inner) => size(inner),
+        Node::One(_) | Node::Condition(_) | Node::Same(_) => 1,
+        Node::Group(_, inner) | Node::Look(_, inner) => size(inner),
         Node::Row(parts) | Node::Either(parts) => parts.iter().map(size).sum(),
         Node::Repeat { of, least, most } => {
             size(of).saturating_mul(u64::from(most.unwrap_or(*least).max(1)))
@@ -180,10 +200,12 @@ fn written(node: &Node) -> String {
 fn write(node: &Node, out: &mut String) {
     match node {
         Node::Empty => out.push_str("(?:)"),
+        // Of patterns that are walked, which are not written.
+        Node::Look(..) | Node::Same(_) => {}
         Node::One(set) => out.push_str(set),
         Node::Condition(condition) => out.push_str(condition),
-        Node::Group(is_remembered, inner) => {
-            out.push_str(if *is_remembered { "(" } else { "(?:" });
+        Node::Group(number, inner) => {
+            out.push_str(if number.is_some() { "(" } else { "(?:" });
             write(inner, out);
             out.push(')');
         }

@@ -7,6 +7,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use super::super::cases::Letters;
+use super::options::{Options, embedded_options};
 
 /// `DUPMAX`.
 const MOST_REPEATS: u32 = 255;
@@ -20,7 +21,12 @@ pub(super) enum Node {
     One(String),
     /// A condition that takes no character, in the library's syntax.
     Condition(&'static str),
-    Group(bool, Box<Node>),
+    /// With its number, if what it takes is remembered.
+    Group(Option<usize>, Box<Node>),
+    /// A condition on what follows or comes before.
+    Look(Look, Box<Node>),
+    /// What a group has taken, by its number.
+    Same(usize),
     Row(Vec<Node>),
     Either(Vec<Node>),
     Repeat {
@@ -28,6 +34,13 @@ pub(super) enum Node {
         least: u32,
         most: Option<u32>,
     },
+}
+
+/// Which way a condition looks, and whether nothing may be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) is_ahead: bool,
+    pub(super) is_negated: bool,
 }
 
 /// A pattern that was read.
@@ -43,16 +56,8 @@ pub(super) struct Tree {
     /// It speaks of spaces.
     pub(super) has_spaces: bool,
     pub(super) ignores_case: bool,
-}
-
-/// How a pattern is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Options {
-    pub(crate) ignores_case: bool,
-    /// `REG_NLSTOP`: a dot and the complement of a set take no line break.
-    pub(crate) stops_at_lines: bool,
-    /// `REG_NLANCH`: `^` and `$` match at line breaks as well.
-    pub(crate) anchors_at_lines: bool,
+    /// It has parts that the library does not know.
+    pub(super) is_walked: bool,
 }
 
 /// Reads a pattern; nothing for one that is wrong, or whose meaning is not known here.
@@ -69,8 +74,14 @@ pub(super) fn read(pattern: &str, options: Options, letters: Letters) -> Option<
         has_classes: false,
         has_spaces: false,
         ignores_case: options.ignores_case,
+        is_walked: false,
     };
-    let mut reader = Reader { rest: pattern.chars().peekable(), tree, letters, options };
+    // Which characters beyond ASCII are spaces is the locale's matter.
+    if options.is_expanded && !pattern.is_ascii() {
+        return None;
+    }
+    let rest = pattern.chars().peekable();
+    let mut reader = Reader { rest, tree, letters, options, closed: Vec::new(), looks: 0 };
     let root = reader.branches(0)?;
     if reader.rest.next().is_some() {
         return None;
@@ -79,31 +90,15 @@ pub(super) fn read(pattern: &str, options: Options, letters: Letters) -> Option<
     Some(reader.tree)
 }
 
-/// `(?i)` and the like, which stand only at the start.
-fn embedded_options(pattern: &str, options: Options) -> Option<(&str, Options)> {
-    let Some(rest) = pattern.strip_prefix("(?") else { return Some((pattern, options)) };
-    if !rest.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        return Some((pattern, options));
-    }
-    let (letters, rest) = rest.split_once(')')?;
-    let mut options = options;
-    for letter in letters.chars() {
-        match letter {
-            'i' => options.ignores_case = true,
-            'c' => options.ignores_case = false,
-            't' => {}
-            's' => options = Options { ignores_case: options.ignores_case, ..Options::default() },
-            _ => return None,
-        }
-    }
-    Some((rest, options))
-}
-
 struct Reader<'p> {
     rest: Peekable<Chars<'p>>,
     tree: Tree,
     letters: Letters,
     options: Options,
+    /// The groups that have ended.
+    closed: Vec<usize>,
+    /// How many conditions on what is around are open, in which nothing is remembered.
+    looks: usize,
 }
 
 /// Characters from one to another.
@@ -117,8 +112,10 @@ impl Reader<'_> {
         let mut branches = Vec::new();
         loop {
             let mut row = Vec::new();
+            self.skip();
             while self.rest.peek().is_some_and(|next| !matches!(next, '|' | ')')) {
                 row.push(self.quantified(depth)?);
+                self.skip();
             }
             branches.push(match row.len() {
                 0 => Node::Empty,
@@ -132,8 +129,19 @@ impl Reader<'_> {
         Some(if branches.len() == 1 { branches.swap_remove(0) } else { Node::Either(branches) })
     }
 
+    /// Spaces and comments, where they count for nothing.
+    fn skip(&mut self) {
+        if !self.options.is_expanded {
+            return;
+        }
+        while let Some(next) = self.rest.next_if(|next| matches!(next, ' ' | '\t'..='\r' | '#')) {
+            while next == '#' && self.rest.next_if(|within| *within != '\n').is_some() {}
+        }
+    }
+
     fn quantified(&mut self, depth: usize) -> Option<Node> {
         let atom = self.atom(depth)?;
+        self.skip();
         let (least, most) = match self.rest.peek().copied() {
             Some('*') => (0, None),
             Some('+') => (1, None),
@@ -143,12 +151,13 @@ impl Reader<'_> {
         };
         self.rest.next();
         let (least, most) = if least == u32::MAX { self.bound()? } else { (least, most) };
-        if matches!(atom, Node::Condition(_)) {
+        if matches!(atom, Node::Condition(_) | Node::Look(..)) {
             return None;
         }
         if self.rest.next_if_eq(&'?').is_some() {
             self.tree.is_lazy = true;
         }
+        self.skip();
         if matches!(self.rest.peek(), Some('*' | '+' | '?')) || self.is_bound() {
             return None;
         }
@@ -195,19 +204,55 @@ impl Reader<'_> {
             '\\' => self.escaped()?,
             // A brace before a digit would be a bound of nothing.
             '{' if self.rest.peek().is_some_and(char::is_ascii_digit) => return None,
+            '{' if self.options.is_expanded => return None,
             literal => self.one(&[(literal, literal)], false)?,
         })
     }
 
     fn group(&mut self, depth: usize) -> Option<Node> {
-        let is_remembered = self.rest.next_if_eq(&'?').is_none();
-        match is_remembered {
-            true => self.tree.groups += 1,
-            false => drop(self.rest.next_if_eq(&':')?),
-        }
-        let inner = self.branches(depth + 1)?;
+        let is_special = self.rest.next_if_eq(&'?').is_some();
+        let look = if is_special { self.look()? } else { None };
+        let is_remembered = !is_special && self.looks == 0;
+        self.tree.groups += usize::from(is_remembered);
+        let number = self.tree.groups;
+        self.looks += usize::from(look.is_some());
+        let inner = Box::new(self.branches(depth + 1)?);
         self.rest.next_if_eq(&')')?;
-        Some(Node::Group(is_remembered, Box::new(inner)))
+        if let Some(look) = look {
+            self.looks -= 1;
+            self.tree.is_walked = true;
+            return Some(Node::Look(look, inner));
+        }
+        if is_remembered {
+            self.closed.push(number);
+        }
+        Some(Node::Group(is_remembered.then_some(number), inner))
+    }
+
+    /// `:`, which is nothing more, or a condition behind `(?`.
+    fn look(&mut self) -> Option<Option<Look>> {
+        let mut next = self.rest.next()?;
+        if next == ':' {
+            return Some(None);
+        }
+        let is_ahead = next != '<';
+        if !is_ahead {
+            next = self.rest.next()?;
+        }
+        let is_negated = next == '!';
+        matches!(next, '=' | '!').then_some(Some(Look { is_ahead, is_negated }))
+    }
+
+    /// What a group has taken that has ended before; only for groups of one digit.
+    fn same(&mut self, digit: char) -> Option<Node> {
+        let number = usize::try_from(digit.to_digit(10)?).ok()?;
+        let is_longer = self.rest.peek().is_some_and(char::is_ascii_digit);
+        let is_known = self.closed.contains(&number) && !is_longer;
+        if !is_known || self.looks > 0 || self.options.ignores_case {
+            return None;
+        }
+        self.tree.is_walked = true;
+        Some(Node::Same(number))
     }
 
     /// Behind a backslash, outside of brackets.
@@ -219,6 +264,11 @@ impl Reader<'_> {
             'm' => self.at_word("(?-u:\\b{start})"),
             'M' => self.at_word("(?-u:\\b{end})"),
             'y' => self.at_word("(?-u:\\b)"),
+            'Y' => {
+                self.tree.is_walked = true;
+                self.at_word("(?-u:\\B)")
+            }
+            '1'..='9' => self.same(next)?,
             'd' | 's' | 'w' => {
                 let ranges = self.class_escape(next)?;
                 self.one(&ranges, false)?
