@@ -6,6 +6,7 @@
 //! `json_queries.sql`, `text_search.sql`, `ranges.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! `text_search.sql`, `ranges.sql`, `small_types.sql`, `syntax_forms.sql`, `syntax_forms_17.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! `text_search.sql`, `ranges.sql`, `small_types.sql`, `missing_functions.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `text_search.sql`, `text_dictionaries.sql`, `ranges.sql`, `small_types.sql` and `small_things.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::io::Write as _;
@@ -25,6 +26,7 @@ const SYSTEM_COLUMNS: &str = include_str!("answers/system_columns.sql");
 const ROWS_AS_VALUES: &str = include_str!("answers/rows_as_values.sql");
 const LATERAL: &str = include_str!("answers/lateral.sql");
 const TEXT_SEARCH: &str = include_str!("answers/text_search.sql");
+const TEXT_DICTIONARIES: &str = include_str!("answers/text_dictionaries.sql");
 const JSON_PATH_SEARCHES: &str = include_str!("answers/json_path_searches.sql");
 const DATE_TEMPLATES: &str = include_str!("answers/date_templates.sql");
 const RANGES: &str = include_str!("answers/ranges.sql");
@@ -178,6 +180,7 @@ fn what_names_rows_and_their_places_is_answered_as_the_server_answers() -> Resul
 #[test]
 fn what_is_made_of_values_is_answered_as_the_server_answers() -> Result<()> {
     let texts = [DATE_TEMPLATES, JSON_RECORDS, TEXT_SEARCH, RANGES, SMALL_TYPES, MISSING_FUNCTIONS];
+    let texts = [DATE_TEMPLATES, JSON_RECORDS, TEXT_SEARCH, TEXT_DICTIONARIES, RANGES, SMALL_TYPES];
     compare(&Both::new()?, texts.into_iter().flat_map(statements))
 }
 

@@ -140,7 +140,7 @@ pub(super) fn as_text(value: &str) -> Outcome<Option<String>> {
 }
 
 /// What a string in quotes says.
-pub(super) fn unescaped(quoted: &str) -> Outcome<String> {
+pub(in super::super) fn unescaped(quoted: &str) -> Outcome<String> {
     let mut rest = inside(quoted).chars();
     let mut text = String::with_capacity(quoted.len());
     while let Some(character) = rest.next() {

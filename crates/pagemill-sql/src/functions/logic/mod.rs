@@ -23,6 +23,7 @@ mod jsonpath;
 pub(crate) mod path_searches;
 pub(crate) mod records;
 
+pub(super) use documents::unescaped as unescaped_string;
 pub(crate) use json_changes::quoted as quoted_json;
 pub(crate) use json_made::{JsonShape, JsonWriter, collected_json};
 mod members;

@@ -1,111 +1,50 @@
-//! What the cluster's catalogs say of configurations of text search, and the functions that follow them: `to_tsvector`,
-//! `to_tsquery` and its kin, `ts_parse`.
+//! What the cluster's catalogs say of configurations of text search and their dictionaries; `ts_parse`.
 //!
-//! A dictionary is known here if it is made of the template `simple` without options. What any other does follows from files
-//! that are not among a cluster's.
+//! `calls.rs` has the functions that follow them, `dictionaries.rs` what a dictionary does.
 //!
 //! Invariant: what is no ASCII is answered only where the C locale says what letters are, to the server's parser and to its
 //! dictionary.
 //!
-//! Source: `src/include/catalog/pg_ts_config.h`, `pg_ts_config_map.h`, `pg_ts_dict.h`, `src/backend/tsearch/to_tsany.c`,
-//! `wparser.c`, PostgreSQL 14 to 18.
+//! Source: `src/include/catalog/pg_ts_config.h`, `pg_ts_config_map.h`, `pg_ts_dict.h`, `getTSCurrentConfig` in
+//! `src/backend/utils/cache/ts_cache.c`, `src/backend/tsearch/wparser.c`, PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _};
-use arrow::datatypes::UInt32Type;
+use arrow::array::{ArrayRef, AsArray as _};
+use arrow::datatypes::{DataType, UInt32Type};
+use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
-use pagemill_types::input::tsquery::read_tsquery;
+use pagemill_types::builtin::oid;
 
 use super::super::keys::strings;
-use super::super::rows::{Made, Outcome};
+use super::super::rows::Outcome;
 use super::super::sets::{Series, SetCall, made};
 use super::super::text::cases::{Letters, has_other_i, letters};
-use super::super::{Kernel, KernelCall};
-use super::documents::{Configuration, KINDS, Treatment, vector};
+use super::super::text_form;
+use super::UTF8;
+use super::dictionaries::{Dictionary, Server, Template};
+use super::documents::{Configuration, KINDS, Treatment};
 use super::parser::tokens;
-use super::phrases::Reading;
-use super::query::Kind;
-use super::{UTF8, web};
 use crate::catalog::Catalog;
 use crate::error::{Error, SqlState, StatementError};
 use crate::system_rows::for_each_row;
-use crate::types::DEFAULT_COLLATION;
+use crate::types::{DEFAULT_COLLATION, PgType};
 
 /// `pg_catalog.default`, the one parser that there is without extensions.
 const DEFAULT_PARSER: Oid = Oid(3722);
 /// The template `simple`.
 const SIMPLE: Oid = Oid(3727);
+/// The schema `pg_catalog`.
+const PG_CATALOG: Oid = Oid(11);
+/// The role that a cluster is made with.
+const FIRST_SUPERUSER: Oid = Oid(10);
 
-pub(super) fn find(key: &str) -> Option<Kernel> {
-    Some(match key {
-        "to_tsvector_byid" => |call, a| each(call, a, vector),
-        "to_tsquery_byid" => |call, a| {
-            each(call, a, |text, configuration| {
-                let mut read = Vec::new();
-                let inputs = call.catalog.inputs().map_err(|error| error.report())?;
-                read_tsquery(text.as_bytes(), inputs.context(), &mut read)
-                    .map_err(|error| unreadable(error.message))?;
-                reading(configuration, Kind::Phrase).query(&read, text)
-            })
-        },
-        "plainto_tsquery_byid" => {
-            |call, a| each(call, a, |text, known| reading(known, Kind::And).plain(text))
-        }
-        "phraseto_tsquery_byid" => {
-            |call, a| each(call, a, |text, known| reading(known, Kind::Phrase).plain(text))
-        }
-        "websearch_to_tsquery_byid" => {
-            |call, a| each(call, a, |text, known| web::query(text, &reading(known, Kind::Phrase)))
-        }
-        _ => return None,
-    })
-}
-
-fn reading(configuration: &Configuration, between: Kind) -> Reading<'_> {
-    Reading { configuration, between }
-}
-
-/// Words that are too long by themselves may be many short ones to a configuration.
-#[cold]
-fn unreadable(message: String) -> StatementError {
-    if message.contains("too long") || message.contains("too big") {
-        return StatementError::unsupported("a query of so long words");
-    }
-    let state = match () {
-        () if message.starts_with("distance") => SqlState::INVALID_PARAMETER,
-        () if message.contains("stack") => SqlState("XX000"),
-        () => SqlState::SYNTAX_ERROR,
-    };
-    StatementError::new(state, message)
-}
-
-/// A function of a configuration and a text.
-fn each(
-    call: &KernelCall,
-    arguments: &[ArrayRef],
-    of: impl Fn(&str, &Configuration) -> Outcome<Vec<u8>>,
-) -> Outcome<ArrayRef> {
-    let (numbers, texts) = (arguments[0].as_primitive::<UInt32Type>(), strings(&arguments[1]));
-    let mut known: HashMap<u32, Configuration> = HashMap::new();
-    let one = |row: usize| {
-        if numbers.is_null(row) || texts.is_null(row) {
-            return Ok(None);
-        }
-        let (number, text) = (numbers.value(row), texts.value(row));
-        check_letters(&call.catalog, text)?;
-        let configuration = match known.entry(number) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(configuration(&call.catalog, Oid(number))?),
-        };
-        of(text, configuration).map(Some)
-    };
-    Made::column((0..texts.len()).map(one).collect::<Outcome<Vec<_>>>()?)
-}
+/// The setting that says which configuration is meant where none is named.
+const SETTING: &str = "default_text_search_config";
 
 /// Refuses texts with letters that are not known to be the server's.
-fn check_letters(catalog: &Catalog, text: &str) -> Outcome<()> {
+pub(super) fn check_letters(catalog: &Catalog, text: &str) -> Outcome<()> {
     let known = letters(catalog, &[]).map_err(|error: Error| error.report())?;
     let Some(default) = catalog.collation(DEFAULT_COLLATION) else {
         return Err(StatementError::unsupported("a text in a database of an unknown locale"));
@@ -128,7 +67,7 @@ fn check_letters(catalog: &Catalog, text: &str) -> Outcome<()> {
 }
 
 /// What becomes of tokens, as the catalogs have it.
-fn configuration(catalog: &Catalog, wanted: Oid) -> Outcome<Configuration> {
+pub(super) fn configuration(catalog: &Catalog, wanted: Oid) -> Outcome<Configuration> {
     read_configuration(catalog, wanted).map_err(|error| error.report())
 }
 
@@ -150,44 +89,98 @@ fn read_configuration(catalog: &Catalog, wanted: Oid) -> Result<Configuration, E
             return Err(StatementError::new(SqlState("XX000"), message).into());
         }
     }
-    // Of each kind of tokens the first dictionary, which leaves nothing to those behind it if it is known.
-    let mut first: HashMap<i32, (i32, Oid)> = HashMap::new();
+    // The dictionaries of each kind of tokens, by their numbers.
+    let mut mapped: Vec<(i32, i32, Oid)> = Vec::new();
     let columns = ["mapcfg", "maptokentype", "mapseqno", "mapdict"];
     for_each_row(catalog.values(), "pg_ts_config_map", &columns, |row| {
         if row.oid(0) == wanted {
-            let found = (row.int4(2), row.oid(3));
-            first
-                .entry(row.int4(1))
-                .and_modify(|known| *known = (*known).min(found))
-                .or_insert(found);
+            mapped.push((row.int4(1), row.int4(2), row.oid(3)));
         }
         Ok(())
     })?;
-    let dictionaries = dictionaries(catalog)?;
-    let treatment = |kind: i32| match first.get(&kind).map(|(_, dictionary)| dictionary) {
-        None => Treatment::Skipped,
-        Some(dictionary) => match dictionaries.get(dictionary) {
-            Some(known) => known.clone(),
-            None => Treatment::Unknown(dictionary.0.to_string()),
-        },
-    };
-    let mut configuration = [const { Treatment::Skipped }; KINDS];
-    (0..).zip(&mut configuration).for_each(|(kind, place)| *place = treatment(kind));
+    mapped.sort_unstable();
+    let wanted: Vec<Oid> = mapped.iter().map(|(_, _, dictionary)| *dictionary).collect();
+    let dictionaries = dictionaries(catalog, &wanted)?;
+    let mut configuration = [const { Treatment::new() }; KINDS];
+    for (kind, _, number) in mapped {
+        let place = usize::try_from(kind).ok().and_then(|kind| configuration.get_mut(kind));
+        let dictionary = dictionaries.get(&number).cloned();
+        let unknown = || Arc::new(Dictionary::Unknown(number.0.to_string()));
+        if let Some(place) = place {
+            place.push(dictionary.unwrap_or_else(unknown));
+        }
+    }
     Ok(configuration)
 }
 
-fn dictionaries(catalog: &Catalog) -> Result<HashMap<Oid, Treatment>, Error> {
+/// The dictionaries of these numbers.
+pub(super) fn dictionaries(
+    catalog: &Catalog,
+    wanted: &[Oid],
+) -> Result<HashMap<Oid, Arc<Dictionary>>, Error> {
+    let database = catalog.database();
+    let server = Server {
+        major: database.cluster().version().major(),
+        is_utf8: database.row().encoding == UTF8,
+    };
+    let snowball = snowball_template(catalog)?;
     let mut found = HashMap::new();
     let columns = ["oid", "dictname", "dicttemplate", "dictinitoption"];
     for_each_row(catalog.values(), "pg_ts_dict", &columns, |row| {
-        let treatment = match row.oid(2) == SIMPLE && row.is_null(3) {
-            true => Treatment::Simple,
-            false => Treatment::Unknown(row.name(1)),
+        let (number, template) = (row.oid(0), row.oid(2));
+        if !wanted.contains(&number) {
+            return Ok(());
+        }
+        let name = row.name(1);
+        let options = if row.is_null(3) { None } else { row.text(3)? };
+        let options = options.unwrap_or_default();
+        let template = match template {
+            SIMPLE => Some(Template::Simple),
+            other => (Some(other) == snowball).then_some(Template::Snowball),
         };
-        found.insert(row.oid(0), treatment);
+        let known = template.and_then(|of| Dictionary::new(of, &options, server));
+        found.insert(number, Arc::new(known.unwrap_or(Dictionary::Unknown(name))));
         Ok(())
     })?;
     Ok(found)
+}
+
+/// The template of Snowball's dictionaries, which has no fixed number.
+fn snowball_template(catalog: &Catalog) -> Result<Option<Oid>, Error> {
+    let mut found = None;
+    let columns = ["oid", "tmplname", "tmplnamespace"];
+    for_each_row(catalog.values(), "pg_ts_template", &columns, |row| {
+        if row.oid(2) == PG_CATALOG && row.name(1) == "snowball" {
+            found = Some(row.oid(0));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The configuration that the session's settings say, by its name.
+///
+/// # Errors
+/// When they do not say it, or cannot be read.
+pub(super) fn default_name(catalog: &Catalog) -> Result<String, Error> {
+    let database = catalog.database();
+    let user = catalog.members()?.named(&database.session_user()?);
+    let settings = database.settings_of_role(user.unwrap_or(FIRST_SUPERUSER))?;
+    let found = settings.into_iter().find(|(name, _)| name == SETTING).map(|(_, value)| value);
+    found.filter(|name| !name.is_empty()).ok_or_else(|| {
+        let what = format!("text search without a configuration, which no file says ({SETTING})");
+        StatementError::unsupported(what).into()
+    })
+}
+
+/// The number of that configuration.
+pub(super) fn default_configuration(catalog: &Catalog) -> Outcome<Oid> {
+    let name = default_name(catalog).map_err(|error| error.report())?;
+    let (of, carrier) = (PgType::new(oid::REGCONFIG), DataType::UInt32);
+    match text_form::read(catalog, of, &carrier, &name).map_err(|error| error.report())? {
+        ScalarValue::UInt32(Some(number)) => Ok(Oid(number)),
+        _ => Err(StatementError::unsupported("a text search configuration of no number")),
+    }
 }
 
 /// `ts_parse`: the tokens of a text.

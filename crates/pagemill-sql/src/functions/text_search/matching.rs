@@ -12,6 +12,7 @@
 use super::super::rows::Outcome;
 use super::query::{Kind, Node, Operand, Operator, Query, damaged};
 use super::vector::place;
+use crate::error::StatementError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -51,7 +52,7 @@ pub(super) trait Words {
 }
 
 /// True where the query has words, and they are met.
-pub(super) fn is_met(query: &Query<'_>, words: &impl Words) -> Outcome<bool> {
+pub(super) fn is_met(query: &Query<'_>, words: &(impl Words + ?Sized)) -> Outcome<bool> {
     let in_phrase = under_phrases(query)?;
     // What is known of the operands that follow, the next one last.
     let mut known: Vec<Found> = Vec::new();
@@ -71,6 +72,117 @@ pub(super) fn is_met(query: &Query<'_>, words: &impl Words) -> Outcome<bool> {
         known.push(found);
     }
     Ok(known.pop().is_some_and(|found| found.answer != Answer::No))
+}
+
+/// Most lists of places that [`located`] makes.
+const MOST_LISTS: usize = 10_000;
+
+/// What is known outside of phrases: whether it is met, and by which places.
+struct Located {
+    is_met: bool,
+    lists: Vec<Found>,
+    /// Where it is an operand of a phrase.
+    inside: Option<Found>,
+}
+
+impl Located {
+    fn at(found: Found) -> Self {
+        let is_met = found.answer == Answer::Yes;
+        let lists = if is_met && !found.elsewhere { vec![found] } else { Vec::new() };
+        Self { is_met, lists, inside: None }
+    }
+
+    fn within(found: Found) -> Self {
+        Self { is_met: false, lists: Vec::new(), inside: Some(found) }
+    }
+}
+
+/// Lists of places, of each of which one has to be in what meets the query; none if nothing does.
+///
+/// # Errors
+/// When there are too many of them.
+pub(super) fn located(query: &Query<'_>, words: &(impl Words + ?Sized)) -> Outcome<Vec<Found>> {
+    let in_phrase = under_phrases(query)?;
+    let mut known: Vec<Located> = Vec::new();
+    for (number, node) in query.nodes.iter().enumerate().rev() {
+        let is_inside = in_phrase[number];
+        let mut next = || known.pop().ok_or_else(damaged);
+        let found = match node {
+            Node::Operand(operand) => {
+                let found = words.find(number, operand, true)?;
+                if is_inside { Located::within(found) } else { Located::at(found) }
+            }
+            Node::Operator(operator) => {
+                let (first, second) = match operator.kind {
+                    Kind::Not => (next()?, None),
+                    _ => {
+                        // The right one was read last.
+                        let right = next()?;
+                        (next()?, Some(right))
+                    }
+                };
+                located_operator(*operator, (first, second), is_inside)?
+            }
+        };
+        known.push(found);
+    }
+    let found = known.pop().filter(|found| found.is_met);
+    Ok(found.map(|found| found.lists).unwrap_or_default())
+}
+
+fn located_operator(
+    operator: Operator,
+    (left, right): (Located, Option<Located>),
+    is_inside: bool,
+) -> Outcome<Located> {
+    let Some(right) = right else {
+        return Ok(match left.inside {
+            Some(found) => Located::within(opposite(found)),
+            None => Located { is_met: !left.is_met, lists: Vec::new(), inside: None },
+        });
+    };
+    if let (Some(left), Some(right)) = (&left.inside, &right.inside) {
+        let found = match is_inside {
+            true => {
+                return Ok(Located::within(combined(operator, left.clone(), right.clone(), true)));
+            }
+            false => both(left, right, Some(operator.distance)),
+        };
+        return Ok(Located::at(found));
+    }
+    let mut lists = left.lists;
+    let is_met = match operator.kind {
+        Kind::Or => {
+            lists = alternatives(lists, right.lists)?;
+            left.is_met || right.is_met
+        }
+        _ => {
+            lists.extend(right.lists);
+            left.is_met && right.is_met
+        }
+    };
+    if !is_met {
+        lists.clear();
+    }
+    Ok(Located { is_met, lists, inside: None })
+}
+
+/// Each list of one side together with each of the other.
+fn alternatives(left: Vec<Found>, right: Vec<Found>) -> Outcome<Vec<Found>> {
+    if left.is_empty() || right.is_empty() {
+        return Ok(if left.is_empty() { right } else { left });
+    }
+    if left.len().saturating_mul(right.len()) > MOST_LISTS {
+        return Err(StatementError::unsupported("a headline of so many alternatives"));
+    }
+    let mut lists = Vec::with_capacity(left.len() * right.len());
+    for left in &left {
+        for right in &right {
+            let places = merged((left, 0), (right, 0), EITHER);
+            lists.push(Found { width: left.width.max(right.width), ..Found::at(places) });
+        }
+    }
+    Ok(lists)
 }
 
 /// Of each node, whether it is an operand of a phrase, or of something that is.

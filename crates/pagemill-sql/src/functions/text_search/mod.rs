@@ -1,10 +1,12 @@
-//! Text search: what a `tsvector` and a `tsquery` are asked, what is made of them, and both made of texts where the
-//! dictionary `simple` does it.
+//! Text search: what a `tsvector` and a `tsquery` are asked, what is made of them, and both made of texts where dictionaries
+//! of the templates `simple` and `snowball` do it.
 //!
 //! `vector.rs` and `query.rs` take the two types apart and make them; `vector_changes.rs` and `query_changes.rs` are their
 //! operators, `rewrite.rs` is `ts_rewrite`, `sorting.rs` the server's sort; `matching.rs` and `searches.rs` hold one against
 //! the other; `rank.rs` and `cover_rank.rs` say how well it fits; `order.rs` has their keys. `parser/` cuts texts into tokens, `documents.rs` makes
-//! vectors of those, `phrases.rs` and `web.rs` queries, as `configurations.rs` finds it in the catalogs.
+//! vectors of those, `phrases.rs` and `web.rs` queries, as `configurations.rs` finds it in the catalogs; `dictionaries.rs`,
+//! `stop_words.rs` and `snowball/` make lexemes of words, `json_texts.rs` finds texts in documents, `calls.rs` are the functions;
+//! `headline/` and `headlines.rs` show the parts of texts that a query found.
 //!
 //! Invariant: texts meet lexemes as bytes of the database's encoding, so that in an encoding other than UTF-8 only ASCII is
 //! answered.
@@ -12,9 +14,14 @@
 //! Source: `src/include/catalog/pg_proc.dat`, `src/backend/utils/adt/tsvector_op.c`, `tsquery_op.c`, `tsquery_rewrite.c`,
 //! `tsrank.c`, PostgreSQL 14 to 18.
 
+mod calls;
 pub(crate) mod configurations;
 mod cover_rank;
+mod dictionaries;
 mod documents;
+mod headline;
+mod headlines;
+mod json_texts;
 mod matching;
 mod order;
 mod parser;
@@ -24,7 +31,9 @@ mod query_changes;
 mod rank;
 mod rewrite;
 mod searches;
+mod snowball;
 mod sorting;
+mod stop_words;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -59,8 +68,11 @@ const LETTERS: AttributeLayout = AttributeLayout { len: 1, align: 1 };
 const REALS: AttributeLayout = AttributeLayout { len: 4, align: 4 };
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
+    if key == "get_current_ts_config" {
+        return Some(Implementation::Build(calls::current));
+    }
     let found = of_vectors(key).or_else(|| of_queries(key)).or_else(|| of_both(key));
-    let found = found.or_else(|| configurations::find(key));
+    let found = found.or_else(|| calls::find(key));
     found.map(Implementation::Kernel)
 }
 

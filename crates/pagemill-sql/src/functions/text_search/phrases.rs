@@ -9,7 +9,7 @@
 use pagemill_types::input::tsquery::operand_checksum;
 
 use super::super::rows::Outcome;
-use super::documents::{Configuration, lexemes};
+use super::documents::{Configuration, Document, Lexeme};
 use super::query::{Kind, Node, Operand, Operator, Query, damaged, payload};
 use super::vector::{LAST_POSITION, MOST_BYTES};
 use crate::error::{SqlState, StatementError};
@@ -44,18 +44,24 @@ impl Reading<'_> {
         (weights, prefix): (u8, bool),
         items: &mut Vec<Item>,
     ) -> Outcome<()> {
-        let found = lexemes(text, self.configuration)?;
-        if found.len() >= usize::from(LAST_POSITION) {
+        let found = Document::of(text, self.configuration)?.lexemes;
+        if found.last().is_some_and(|last| last.place >= usize::from(LAST_POSITION)) {
             return Err(StatementError::unsupported("a query of so many words"));
         }
         if found.is_empty() {
             items.push(Item::Nothing);
         }
         let distance = if self.between == Kind::Phrase { 1 } else { 0 };
-        for (number, text) in found.into_iter().enumerate() {
-            items.push(Item::Word { text, weights, prefix });
-            if number > 0 {
-                items.push(Item::Operator { kind: self.between, distance });
+        let mut before = None;
+        for Lexeme { text, place } in found {
+            let from = before.map_or(place, |before| before + 1);
+            // Words between these two that were left out.
+            let left_out = (from..place).map(|_| Item::Nothing);
+            for item in left_out.chain([Item::Word { text, weights, prefix }]) {
+                items.push(item);
+                if before.replace(place).is_some() {
+                    items.push(Item::Operator { kind: self.between, distance });
+                }
             }
         }
         Ok(())

@@ -3,7 +3,10 @@
 //! Each line of the table: the name of the function, the text and its result. Tabs and backslashes are written as `\t` and
 //! `\\`. Tokens are `KIND:TEXT`, with `~~` between them; the configuration is `simple`.
 
-use super::documents::{Configuration, KINDS, Treatment, vector};
+use std::sync::Arc;
+
+use super::dictionaries::{Dictionary, Made, Server, Template};
+use super::documents::{Configuration, Treatment, vector};
 use super::parser::{Kind as Token, tokens};
 use super::phrases::Reading;
 use super::query::Kind;
@@ -13,13 +16,33 @@ use crate::functions::rows::Outcome;
 
 const ANSWERS: &str = include_str!("server_texts.tsv");
 
+fn dictionary(template: Template, options: &str, major: u32) -> Arc<Dictionary> {
+    let server = Server { major, is_utf8: true };
+    Arc::new(Dictionary::new(template, options, server).unwrap())
+}
+
 fn simple() -> Configuration {
-    let mut simple = [const { Treatment::Simple }; KINDS];
+    let simple = dictionary(Template::Simple, "", 18);
+    let mut all: Configuration = std::array::from_fn(|_| vec![simple.clone()]);
     for kind in [Token::Blank, Token::Tag, Token::Protocol, Token::Entity] {
-        simple[kind as usize] = Treatment::Skipped;
+        all[kind as usize] = Treatment::new();
     }
-    simple[0] = Treatment::Skipped;
-    simple
+    all[0] = Treatment::new();
+    all
+}
+
+/// The configuration of a language whose words of ASCII are its own.
+fn stemming(language: &str, major: u32) -> Configuration {
+    let options = format!("language = '{language}', stopwords = '{language}'");
+    let stems = dictionary(Template::Snowball, &options, major);
+    let mut all = simple();
+    for kind in [Token::AsciiWord, Token::Word, Token::HyphenPart, Token::HyphenAsciiPart] {
+        all[kind as usize] = vec![stems.clone()];
+    }
+    for kind in [Token::HyphenAsciiWord, Token::HyphenWord] {
+        all[kind as usize] = vec![stems.clone()];
+    }
+    all
 }
 
 fn written(text: &str) -> String {
@@ -85,8 +108,46 @@ fn long_texts_are_read() {
 #[test]
 fn a_dictionary_that_is_not_known_is_refused_where_a_text_has_words_for_it() {
     let mut known = simple();
-    known[Token::AsciiWord as usize] = Treatment::Unknown("english_stem".to_owned());
+    known[Token::AsciiWord as usize] = vec![Arc::new(Dictionary::Unknown("my_words".to_owned()))];
     assert_eq!(vector_text(vector("12 3.5", &known).unwrap()), "'12':1 '3.5':2");
     let message = vector("12 words", &known).unwrap_err().message;
-    assert_eq!(message, "the text search dictionary english_stem is not supported here");
+    assert_eq!(message, "the text search dictionary my_words is not supported here");
+}
+
+#[test]
+fn words_are_stemmed_as_a_server_of_the_version_does() {
+    let english = stemming("english", 18);
+    let made =
+        vector_text(vector("The stars were shining on the well-known skies", &english).unwrap());
+    assert_eq!(made, "'known':9 'shine':4 'sky':10 'star':2 'well':8 'well-known':7");
+    let read = |between, text: &str| {
+        query_text(Reading { configuration: &english, between }.plain(text).unwrap())
+    };
+    assert_eq!(read(Kind::And, "the cats and dogs"), "'cat' & 'dog'");
+    assert_eq!(read(Kind::Phrase, "the cats and the dogs"), "'cat' <3> 'dog'");
+    assert_eq!(read(Kind::And, "the and"), "");
+    let of = |major| vector_text(vector("époux", &stemming("french", major)).unwrap());
+    assert_eq!((of(17), of(18)), ("'époux':1".to_owned(), "'époux':1".to_owned()));
+}
+
+#[test]
+fn options_of_dictionaries_are_read() {
+    let server = Server { major: 18, is_utf8: true };
+    let of = |template, options| Dictionary::new(template, options, server);
+    let made = |options, word| of(Template::Simple, options).unwrap().made(word).unwrap();
+    assert_eq!(made("", "The"), Made::Lexeme("the".to_owned()));
+    assert_eq!(made("stopwords = 'english'", "The"), Made::LeftOut);
+    assert_eq!(made("stopwords = 'english', accept = 'false'", "cat"), Made::Nothing);
+    assert_eq!(made("accept = false", "cat"), Made::Nothing);
+    assert!(of(Template::Simple, "stopwords = 'mine'").is_none());
+    assert!(of(Template::Simple, "stopwords = 'english").is_none());
+    assert!(of(Template::Snowball, "language = 'klingon'").is_none());
+    assert!(of(Template::Snowball, "stopwords = 'english'").is_none());
+    assert!(of(Template::Snowball, "language = 'English', more = 'x'").is_none());
+    let others = Server { major: 18, is_utf8: false };
+    let german = "language = 'german', stopwords = 'german'";
+    assert!(Dictionary::new(Template::Snowball, german, others).is_none());
+    let long = "x".repeat(1001);
+    let english = of(Template::Snowball, "language = 'english'").unwrap();
+    assert_eq!(english.made(&long).unwrap(), Made::Lexeme(long.clone()));
 }
