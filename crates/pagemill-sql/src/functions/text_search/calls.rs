@@ -176,7 +176,7 @@ fn each(
 
 /// A column of `jsonb` as texts.
 fn printed(documents: &ArrayRef) -> Outcome<ArrayRef> {
-    let one = |payload: Option<&[u8]>| payload.map(|payload| text_of_jsonb(payload)).transpose();
+    let one = |payload: Option<&[u8]>| payload.map(text_of_jsonb).transpose();
     Made::column(payloads(documents).iter().map(one).collect::<Outcome<Vec<Option<String>>>>()?)
 }
 

@@ -21,5 +21,5 @@ mod syntax;
 mod walk;
 
 pub(super) use calls::find;
-pub(crate) use search::Pattern;
 pub(crate) use options::Options;
+pub(crate) use search::Pattern;

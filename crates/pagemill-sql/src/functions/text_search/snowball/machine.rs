@@ -96,7 +96,7 @@ impl<'p> Machine<'p> {
             Step::Loop(times, inner) => self.times(times, inner),
             Step::AtLeast(times, inner) => Ok(self.times(times, inner)? && self.repeat(inner)?),
             Step::Not(inner) | Step::Try(inner) | Step::Test(inner) | Step::Do(inner) => {
-                self.from_here(step, inner)
+                self.at_one_place(step, inner)
             }
             Step::Fail(inner) => self.step(inner).map(|_| false),
             _ => self.simple(step),
@@ -117,7 +117,7 @@ impl<'p> Machine<'p> {
         Ok(false)
     }
 
-    fn from_here(&mut self, outer: &Step, inner: &'p Step) -> Holds {
+    fn at_one_place(&mut self, outer: &Step, inner: &'p Step) -> Holds {
         let mark = self.word.mark();
         let holds = self.step(inner)?;
         match outer {

@@ -268,7 +268,7 @@ impl Reader {
                 }
                 Ok(())
             }
-            kind => self.declared(&kind.to_owned()),
+            kind => self.declared(kind),
         }
     }
 
