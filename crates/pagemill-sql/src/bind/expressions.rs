@@ -14,14 +14,14 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
-use super::json_clauses::predicate;
+use super::memberships::only_argument;
 use super::query::boolean;
 use super::scope::{at, at_start};
 use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
-use crate::forms::{ALL_OF, ANY_OF, SYMMETRIC};
+use crate::forms::{ALL_OF, ANY_OF};
 use crate::functions::keys;
 use crate::functions::row_values::field_at;
 use crate::resolve;
@@ -259,7 +259,12 @@ impl Binder<'_> {
     }
 
     /// `(a, b) = (c, d)` and its kin: the first pair that differs tells the order.
-    fn rows(&mut self, a: &[Syntax], op: &BinaryOperator, b: &[Syntax]) -> Result<Typed> {
+    pub(super) fn rows(
+        &mut self,
+        a: &[Syntax],
+        op: &BinaryOperator,
+        b: &[Syntax],
+    ) -> Result<Typed> {
         if a.len() != b.len() {
             return fail(SqlState::SYNTAX_ERROR, UNEQUAL_ROWS);
         }
@@ -365,145 +370,6 @@ impl Binder<'_> {
         self.call_of(&chosen, vec![typed])
     }
 
-    fn between(
-        &mut self,
-        syntax: &Syntax,
-        negated: bool,
-        low: &Syntax,
-        high: &Syntax,
-    ) -> Result<Typed> {
-        if matches!(low, Syntax::UnaryOp { op: UnaryOperator::Not, .. }) {
-            return unsupported("NOT right behind BETWEEN");
-        }
-        if let Some(low) = only_argument(low, SYMMETRIC) {
-            return self.between_symmetric(syntax, negated, low, high);
-        }
-        let typed = self.expr(syntax)?;
-        let (low, high) = (self.expr(low)?, self.expr(high)?);
-        let least = self.operator(if negated { "<" } else { ">=" }, typed.clone(), low)?;
-        let most = self.operator(if negated { ">" } else { "<=" }, typed, high)?;
-        Ok(truth_value(match negated {
-            true => least.expr.or(most.expr),
-            false => least.expr.and(most.expr),
-        }))
-    }
-
-    /// `x BETWEEN SYMMETRIC a AND b`, whichever of them is less.
-    ///
-    /// Source: `transformAExprBetween` in `src/backend/parser/parse_expr.c`, PostgreSQL 18.
-    fn between_symmetric(
-        &mut self,
-        syntax: &Syntax,
-        negated: bool,
-        low: &Syntax,
-        high: &Syntax,
-    ) -> Result<Typed> {
-        let one = self.between(syntax, negated, low, high)?.expr;
-        let other = self.between(syntax, negated, high, low)?.expr;
-        Ok(truth_value(if negated { one.and(other) } else { one.or(other) }))
-    }
-
-    fn in_list(&mut self, syntax: &Syntax, list: &[Syntax], negated: bool) -> Result<Typed> {
-        if let Some(said) = predicate(list) {
-            return self.is_json(syntax, said, negated);
-        }
-        if let Some(fields) = row_fields(syntax) {
-            let mut all: Option<Expr> = None;
-            for item in list {
-                let Some(item) = row_fields(item) else { return unsupported("a row IN values") };
-                let pair = self.rows(&fields, &BinaryOperator::Eq, &item)?.expr;
-                all = Some(all.map_or_else(|| pair.clone(), |before| before.or(pair.clone())));
-            }
-            let all = all.unwrap_or_else(|| lit(false));
-            return Ok(truth_value(if negated { not(all) } else { all }));
-        }
-        let typed = self.expr(syntax)?;
-        let mut items = list.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>>>()?;
-        // Two items or more without columns take the type that they and the left side have in common; `transformAExprIn` in
-        // src/backend/parser/parse_expr.c, PostgreSQL 18.
-        let is_plain = |item: &Typed| item.expr.column_refs().is_empty();
-        let plain = items.iter().filter(|item| is_plain(item)).map(|item| item.ty.oid);
-        let oids: Vec<Oid> = std::iter::once(typed.ty.oid).chain(plain).collect();
-        if oids.len() > 2
-            && let Ok(common) = resolve::common_type(&self.catalog, &oids)
-        {
-            for item in items.iter_mut().filter(|item| is_plain(item)) {
-                let (given, to) = (item.clone(), PgType::new(common));
-                *item = coerce(&self.catalog, given, to, CastContext::Implicit)?;
-            }
-        }
-        self.one_of(typed, items, negated)
-    }
-
-    /// `x = a OR x = b …`, as one list where all are constants.
-    pub(super) fn one_of(
-        &mut self,
-        typed: Typed,
-        items: Vec<Typed>,
-        negated: bool,
-    ) -> Result<Typed> {
-        let mut pairs = Vec::with_capacity(items.len());
-        for item in items {
-            if negated {
-                self.operator("<>", typed.clone(), item.clone())?;
-            }
-            pairs.push(self.operator("=", typed.clone(), item)?.expr);
-        }
-        let all = listed(&pairs).or_else(|| pairs.into_iter().reduce(Expr::or));
-        let all = all.unwrap_or_else(|| lit(false));
-        Ok(truth_value(if negated { not(all) } else { all }))
-    }
-
-    /// `x = ANY (…)`, `x < ALL (…)`.
-    fn quantified(
-        &mut self,
-        left: &Syntax,
-        op: &BinaryOperator,
-        right: &Syntax,
-        is_all: bool,
-    ) -> Result<Typed> {
-        let right = unnested(right);
-        // Where it says that a value is of a list or not, as IN does.
-        let plain = if is_all { BinaryOperator::NotEq } else { BinaryOperator::Eq };
-        if *op != plain {
-            let name = operator_name(op)?;
-            return match right {
-                Syntax::Subquery(query) => {
-                    self.over_elements(left, &name, &array_of_query(query), is_all)
-                }
-                array => self.over_elements(left, &name, array, is_all),
-            };
-        }
-        match right {
-            Syntax::Subquery(query) => self.in_subquery(left, query, is_all),
-            // ARRAY[…] has a type of its own, whatever it is compared with.
-            array => match self.array_literal(array)? {
-                Some(items) => {
-                    let typed = self.expr(left)?;
-                    self.one_of(typed, items, is_all)
-                }
-                None => self.over_elements(left, &operator_name(op)?, array, is_all),
-            },
-        }
-    }
-
-    /// The elements of `'{a,b}'`, simple ones without quotes, as literals whose type follows from what they are compared with.
-    pub(super) fn array_literal(&mut self, syntax: &Syntax) -> Result<Option<Vec<Typed>>> {
-        let Syntax::Value(value) = syntax else { return Ok(None) };
-        let Some(Some(text)) = self.literal(&value.value)?.literal else { return Ok(None) };
-        let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        let is_simple = |text: &str| !text.contains(['"', '\\', '{', '}']);
-        let Some(inside) = inside.filter(|inside| is_simple(inside)) else { return Ok(None) };
-        if inside.trim().is_empty() || inside.split(',').any(|part| part.trim().is_empty()) {
-            return Ok(None);
-        }
-        let element = |text: &str| {
-            let text = text.trim();
-            Typed::unknown((!text.eq_ignore_ascii_case("null")).then(|| text.to_owned()))
-        };
-        Ok(Some(inside.split(',').map(element).collect()))
-    }
-
     fn pattern_match(
         &mut self,
         name: &str,
@@ -596,7 +462,7 @@ pub(super) fn truth_value(expr: Expr) -> Typed {
 const UNEQUAL_ROWS: &str = "unequal number of entries in row expressions";
 
 /// The fields of `(a, b)` or `ROW(a, b)`.
-fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
+pub(super) fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
     let call = match syntax {
         Syntax::Tuple(fields) => return Some(fields.clone()),
         Syntax::Function(call) => call,
@@ -631,22 +497,6 @@ fn elements_of_all(syntax: &Syntax) -> Option<&Syntax> {
     }
 }
 
-/// The argument of what has a name that only [`crate::forms`] gives.
-fn only_argument<'s>(syntax: &'s Syntax, wanted: &str) -> Option<&'s Syntax> {
-    let Syntax::Function(call) = syntax else { return None };
-    let FunctionArguments::List(list) = &call.args else { return None };
-    let is_it = matches!(&call.name.0[..], [ObjectNamePart::Identifier(name)]
-        if name.quote_style.is_some() && name.value == wanted);
-    match &list.args[..] {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))]
-            if is_it && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
-        {
-            Some(inner)
-        }
-        _ => None,
-    }
-}
-
 pub(super) fn unnested(syntax: &Syntax) -> &Syntax {
     match syntax {
         Syntax::Nested(inner) => unnested(inner),
@@ -654,36 +504,8 @@ pub(super) fn unnested(syntax: &Syntax) -> &Syntax {
     }
 }
 
-/// `x = 1`, `x = 2` … as a list, which the engine looks up at once.
-fn listed(pairs: &[Expr]) -> Option<Expr> {
-    let mut subject: Option<&Expr> = None;
-    let mut list = Vec::with_capacity(pairs.len());
-    for pair in pairs {
-        let Expr::BinaryExpr(pair) = pair else { return None };
-        if pair.op != datafusion::logical_expr::Operator::Eq
-            || !is_constant(&pair.right)
-            || subject.is_some_and(|subject| *subject != *pair.left)
-        {
-            return None;
-        }
-        subject = Some(&pair.left);
-        list.push((*pair.right).clone());
-    }
-    (list.len() > 1).then(|| subject.map(|subject| subject.clone().in_list(list, false)))?
-}
-
-/// A literal or a parameter, perhaps as another type or as its key.
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(..) | Expr::Placeholder(_) => true,
-        Expr::Cast(cast) => is_constant(&cast.expr),
-        Expr::ScalarFunction(call) => !call.args.is_empty() && call.args.iter().all(is_constant),
-        _ => false,
-    }
-}
-
 /// The operator's name in `pg_operator`.
-fn operator_name(op: &BinaryOperator) -> Result<String> {
+pub(super) fn operator_name(op: &BinaryOperator) -> Result<String> {
     Ok(match op {
         BinaryOperator::NotEq => "<>".to_owned(),
         BinaryOperator::PGExp => "^".to_owned(),

@@ -9,13 +9,14 @@ use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     BinaryOperator, CeilFloorKind, DuplicateTreatment, Expr as Syntax, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectNamePart, OrderByExpr, Value,
+    ObjectNamePart, OrderByExpr,
 };
 
 use super::Binder;
 use super::argument_forms::{is_local, is_variadic};
 use super::defaults::FunctionName;
 use super::inlining::is_inlined;
+use super::ordered_sets::OF_ORDERED_SETS;
 use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
 use super::subqueries::ROWS;
@@ -226,7 +227,7 @@ impl Binder<'_> {
         self.catalog.functions_named(name).any(|row| row.kind == b'a')
     }
 
-    fn check_aggregate(&mut self, name: &str) -> Result<()> {
+    pub(super) fn check_aggregate(&mut self, name: &str) -> Result<()> {
         match self.level().allowed {
             Allowed::Aggregates | Allowed::All => Ok(()),
             Allowed::PlainIn("arguments of aggregate functions") => {
@@ -343,7 +344,7 @@ impl Binder<'_> {
     }
 
     /// A column that stands for an aggregate.
-    fn put_aside(&mut self, name: &str, expr: Typed) -> Result<Typed> {
+    pub(super) fn put_aside(&mut self, name: &str, expr: Typed) -> Result<Typed> {
         let known = self.level().aggregates.iter().find(|(known, _)| *known == expr.expr);
         if let Some((_, stand_in)) = known {
             return Ok(stand_in.clone());
@@ -356,47 +357,6 @@ impl Binder<'_> {
         let stand_in = expr.with_expr(super::query::column(&fresh));
         self.level().aggregates.push((expr.expr, stand_in.clone()));
         Ok(stand_in)
-    }
-
-    /// `percentile_disc(0.5) WITHIN GROUP (ORDER BY x)` and its kin.
-    fn within_group(
-        &mut self,
-        (schema, name): (Option<Oid>, &str),
-        call: &Function,
-        mut arguments: CallArguments<'_>,
-        item: &OrderByExpr,
-    ) -> Result<Typed> {
-        if !OF_ORDERED_SETS.contains(&name) {
-            return unsupported(format!("{name} WITHIN GROUP"));
-        }
-        if arguments.distinct || arguments.is_star || !arguments.order_by.is_empty() {
-            return unsupported("WITHIN GROUP beside DISTINCT or another order");
-        }
-        self.check_aggregate(name)?;
-        let before = self.level().allowed;
-        self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
-        let bound = self.expr(&item.expr);
-        let parts = self.aggregate_parts(call, &arguments);
-        self.level().allowed = before;
-        arguments.typed.push(bound?);
-        let (filter, _) = parts?;
-        let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
-        let catalog = self.catalog.clone();
-        let chosen = resolve::whole_function(&catalog, schema, name, &given)?;
-        catalog.check_function(chosen.function)?;
-        let typed = brought(&catalog, &chosen, arguments.typed)?;
-        let value = typed.last().expect("just pushed"); // infallible: above
-        let order_by = vec![sort(keys::order_key(&catalog, value)?, item)];
-        let share = share_of(call)?;
-        let given = AggregateCall { arguments: typed, distinct: false, filter, order_by, share };
-        let result = PgType::new(chosen.result);
-        match aggregate(&catalog, &chosen.function.key, given, result)? {
-            Some(typed) => self.put_aside(name, typed),
-            None => {
-                let signature = crate::coerce::signature(&catalog, chosen.function);
-                unsupported(format!("the aggregate {signature}"))
-            }
-        }
     }
 
     /// The aggregate itself.
@@ -450,7 +410,7 @@ impl Binder<'_> {
         }
     }
 
-    fn aggregate_parts(
+    pub(super) fn aggregate_parts(
         &mut self,
         call: &Function,
         arguments: &CallArguments<'_>,
@@ -630,28 +590,6 @@ fn is_form(name: &str) -> bool {
         "xmlserialize",
     ];
     JSON.contains(&name) || OTHERS.contains(&name)
-}
-
-/// Aggregates of rows in an order of their own.
-const OF_ORDERED_SETS: [&str; 3] = ["mode", "percentile_cont", "percentile_disc"];
-
-/// The plain number before WITHIN GROUP, from 0 to 1.
-fn share_of(call: &Function) -> Result<Option<f64>> {
-    let FunctionArguments::List(list) = &call.args else { return Ok(None) };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Value(value)))] = &list.args[..] else {
-        return Ok(None);
-    };
-    let Value::Number(digits, _) = &value.value else { return Ok(None) };
-    if crate::numbers::is_odd(digits) {
-        return unsupported("a share that is no plain number");
-    }
-    match digits.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(Some(share)),
-        _ => {
-            let message = format!("percentile value {digits} is not between 0 and 1");
-            fail(SqlState("22003"), message)
-        }
-    }
 }
 
 fn contains_outer(expr: &Expr) -> bool {

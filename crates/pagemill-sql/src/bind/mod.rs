@@ -34,6 +34,8 @@ mod json_queries;
 mod json_tables;
 mod lateral;
 mod literals;
+mod memberships;
+mod ordered_sets;
 mod policies;
 mod query;
 mod recursion;
