@@ -5,6 +5,16 @@
 //! Source: `transformJsonBehavior`, `ValidJsonBehaviorDefaultExpr`, `transformJsonFuncExpr` in `src/backend/parser/parse_expr.c`,
 //! PostgreSQL 17 and 18.
 
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::create_physical_expr;
+use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     BinaryOperator, Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
@@ -119,14 +129,15 @@ impl Binder<'_> {
             return Ok(says);
         }
         let typed = self.expr(syntax)?;
-        let refers = |expr: &datafusion::logical_expr::Expr| {
-            !expr.column_refs().is_empty() || expr.contains_outer()
-        };
+        let refers = |expr: &Expr| !expr.column_refs().is_empty() || expr.contains_outer();
         if refers(&typed.expr) {
             return wrong("DEFAULT expression must not contain column references");
         }
         if typed.parameter.is_some() || typed.is_row() {
             return unsupported("DEFAULT of a parameter or of a row");
+        }
+        if typed.literal.is_none() {
+            self.check_collation(syntax, &typed, searched.result)?;
         }
         self.said_value(typed, searched)
     }
@@ -168,7 +179,6 @@ impl Binder<'_> {
         if typed.literal == Some(None) {
             return Ok(Says::Null);
         }
-        self.check_collation(&typed, result)?;
         if typed.ty.oid == oid::JSONB && !is_same {
             searched.arguments.push(typed);
             return Ok(Says::DocumentArgument(at));
@@ -186,15 +196,41 @@ impl Binder<'_> {
         let from = self.catalog.type_name(typed.ty.oid);
         let value = coerce(&self.catalog, typed, base, context);
         let value = value.map_err(|error| self.no_cast(error, &from, result))?;
+        if !self.fails_at_once(result) && !is_computed(&value.expr) {
+            return unsupported(format!(
+                "DEFAULT that is no value of type {}",
+                self.catalog.type_name(result.oid)
+            ));
+        }
         searched.arguments.push(value);
         Ok(Says::Argument(at, base))
     }
 
-    /// A text in an order of its own is none of the result's.
-    fn check_collation(&self, typed: &Typed, result: PgType) -> Result<()> {
-        let (own, wanted) = (typed.ty.collation, result.collation);
-        let is_free = typed.literal.is_some() || own.0 == 0 || wanted.0 == 0;
-        match is_free || own == wanted {
+    /// True for a type whose values are read before the statement runs. To other types a server comes where the behavior is for.
+    fn fails_at_once(&self, result: PgType) -> bool {
+        matches!(
+            self.catalog.base_type(result.oid, -1).0,
+            oid::BOOL
+                | oid::INT2
+                | oid::INT4
+                | oid::INT8
+                | oid::FLOAT4
+                | oid::FLOAT8
+                | oid::NUMERIC
+        )
+    }
+
+    /// A text in an order of its own is none of the result's. What its parts say of it is not known to the server then.
+    fn check_collation(&self, syntax: &Syntax, typed: &Typed, result: PgType) -> Result<()> {
+        let of_type =
+            |ty: PgType| self.catalog.type_row(ty.oid).map_or(Oid(0), |row| row.collation); // default: none
+        let own = match collated(syntax) {
+            Collated::Nowhere => of_type(typed.ty),
+            Collated::Here => typed.ty.collation,
+            Collated::Within => return unsupported("DEFAULT of a cast of COLLATE"),
+        };
+        let wanted = of_type(result);
+        match own.0 == 0 || wanted.0 == 0 || own == wanted {
             true => Ok(()),
             false => {
                 let message = "collation of DEFAULT expression conflicts with RETURNING clause";
@@ -266,6 +302,38 @@ impl Binder<'_> {
             }
             _ => false,
         }
+    }
+}
+
+/// Where COLLATE stands in an expression.
+enum Collated {
+    Nowhere,
+    Here,
+    /// Within a cast.
+    Within,
+}
+
+fn collated(syntax: &Syntax) -> Collated {
+    match syntax {
+        Syntax::Nested(inner) => collated(inner),
+        Syntax::Collate { .. } => Collated::Here,
+        Syntax::Cast { expr, .. } => match collated(expr) {
+            Collated::Nowhere => Collated::Nowhere,
+            _ => Collated::Within,
+        },
+        _ => Collated::Nowhere,
+    }
+}
+
+/// True for an expression without columns that has a value and no error.
+fn is_computed(expr: &Expr) -> bool {
+    let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    let computed = create_physical_expr(expr, &DFSchema::empty(), &props, &context);
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+    match (computed, row) {
+        (Ok(computed), Ok(row)) => computed.evaluate(&row).is_ok(),
+        _ => false,
     }
 }
 

@@ -36,8 +36,7 @@ impl Binder<'_> {
             typed = Typed { row: None, ..typed };
         }
         if typed.ty.oid == oid::BYTEA {
-            typed =
-                self.call("convert_from", vec![typed, Typed::unknown(Some("UTF8".to_owned()))])?;
+            typed = json_queries::text_of_bytes(&self.catalog, &typed);
         } else if typed.ty.oid == UNKNOWN || self.is_string(typed.ty) {
             typed = coerce(&self.catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit)?;
         }

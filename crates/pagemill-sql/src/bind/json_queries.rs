@@ -136,10 +136,7 @@ impl Binder<'_> {
             };
         }
         match encoding {
-            None | Some("utf8") => {
-                let encoding = Typed::unknown(Some("UTF8".to_owned()));
-                self.call("convert_from", vec![typed, encoding])
-            }
+            None | Some("utf8") => Ok(json_queries::text_of_bytes(&self.catalog, &typed)),
             Some(other) => unsupported(format!("a document in {other}")),
         }
     }

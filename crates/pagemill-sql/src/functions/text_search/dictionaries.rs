@@ -7,11 +7,12 @@
 //! no locale is asked.
 //!
 //! Source: `dsimple_lexize` in `src/backend/tsearch/dict_simple.c`, `dsnowball_lexize` in
-//! `src/backend/snowball/dict_snowball.c`, `deserialize_deflist` in `src/backend/commands/tsearchcmds.c`, PostgreSQL 14 to 18.
+//! `src/backend/snowball/dict_snowball.c`, PostgreSQL 14 to 18.
 
 use std::sync::Arc;
 
 use super::super::rows::Outcome;
+use super::options::options_of;
 use super::snowball::{Stemmer, stemmer};
 use super::stop_words::StopWords;
 use crate::error::StatementError;
@@ -62,7 +63,7 @@ impl Dictionary {
     /// The dictionary of these options. None where it is not known what it does.
     pub(crate) fn new(template: Template, options: &str, server: Server) -> Option<Self> {
         let (mut left_out, mut accepts, mut language) = (StopWords::default(), true, None);
-        for (name, value) in options_of(options)? {
+        for (name, value) in options_of(options).ok()? {
             match (name.as_str(), template) {
                 ("stopwords", _) => left_out = StopWords::named(&value)?,
                 ("accept", Template::Simple) => accepts = truth(&value)?,
@@ -118,55 +119,5 @@ fn truth(value: &str) -> Option<bool> {
         "true" | "on" | "1" => Some(true),
         "false" | "off" | "0" => Some(false),
         _ => None,
-    }
-}
-
-/// Options as they are written for dictionaries and headlines: `language = 'english', stopwords = 'english'`. None where they
-/// are written in a way that is not known here.
-pub(super) fn options_of(text: &str) -> Option<Vec<(String, String)>> {
-    let is_between = |c: char| c == ',' || c.is_ascii_whitespace();
-    let (mut rest, mut found) = (text.trim_start_matches(is_between), Vec::new());
-    while !rest.is_empty() {
-        let (name, behind) = rest.split_once('=')?;
-        let name = name.trim_ascii_end();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(is_name) {
-            return None;
-        }
-        let (value, behind) = value_of(behind.trim_ascii_start())?;
-        found.push((name.to_owned(), value));
-        rest = behind.trim_start_matches(is_between);
-    }
-    Some(found)
-}
-
-/// A value, in quotes or not, and what is behind it.
-fn value_of(text: &str) -> Option<(String, &str)> {
-    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'));
-    let Some(quote) = quote else {
-        let ends = |c: char| c == ',' || c.is_ascii_whitespace();
-        let (value, behind) = text.split_at(text.find(ends).unwrap_or(text.len()));
-        let is_escaped = value.starts_with(['E', 'e']) && value[1..].starts_with('\'');
-        return (!value.is_empty() && !is_escaped).then(|| (plain(value), behind));
-    };
-    let (mut rest, mut value) = (&text[1..], String::new());
-    loop {
-        let (part, behind) = rest.split_once(quote)?;
-        value.push_str(part);
-        match behind.strip_prefix(quote) {
-            Some(behind) => {
-                value.push(quote);
-                rest = behind;
-            }
-            None => return (!value.contains('\\')).then_some((value, behind)),
-        }
-    }
-}
-
-/// A value without quotes, which may be a number or a truth.
-fn plain(value: &str) -> String {
-    match value.to_ascii_lowercase() {
-        truth if matches!(truth.as_str(), "true" | "false") => truth,
-        _ => value.parse::<i32>().map_or_else(|_| value.to_owned(), |number| number.to_string()),
     }
 }

@@ -17,6 +17,7 @@ use super::configurations::check_letters;
 use super::documents::Configuration;
 use super::headline::{Options, headline};
 use super::json_texts::with_strings;
+use super::options::options_of;
 use super::query::Query;
 
 pub(super) fn find(key: &str) -> Option<Kernel> {
@@ -58,13 +59,16 @@ impl<'a> Arguments<'a> {
 /// What a headline is made by.
 struct Asked<'q> {
     query: Query<'q>,
-    options: Options,
+    /// The options, which are looked at where there is a text.
+    written: Vec<(String, String)>,
+    major: u32,
 }
 
 impl Asked<'_> {
     fn headline(&self, call: &KernelCall, text: &str, known: &Configuration) -> Outcome<String> {
+        let options = Options::new(&self.written, self.major)?;
         check_letters(&call.catalog, text)?;
-        headline(text, &self.query, known, &self.options)
+        headline(text, &self.query, known, &options)
     }
 }
 
@@ -87,9 +91,9 @@ where
             return Ok(None);
         };
         let options = arguments.options.map(|options| strings(options).value(row));
-        let options = Options::read(options.unwrap_or_default(), major)?;
+        let written = options_of(options.unwrap_or_default())?; // default: none are said
         let query = Query::read(payloads(arguments.query).value(row))?;
-        of(row, &Asked { query, options }, known).map(Some)
+        of(row, &Asked { query, written, major }, known).map(Some)
     };
     Made::column((0..arguments.document.len()).map(one).collect::<Outcome<Vec<Option<T>>>>()?)
 }

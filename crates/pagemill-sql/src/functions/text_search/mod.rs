@@ -23,6 +23,7 @@ mod headline;
 mod headlines;
 mod json_texts;
 mod matching;
+mod options;
 mod order;
 mod parser;
 mod phrases;

@@ -21,7 +21,7 @@ use super::super::super::sets::typed_cells;
 use super::super::super::text_form::scalar_of_payload;
 use super::super::path_searches::{Paths, in_session};
 use super::arguments::{passed, value};
-use super::evaluate::Place;
+use super::evaluate::{Place, Seen};
 use super::{Outcome, Search};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
@@ -45,6 +45,7 @@ pub(crate) fn search(
         takes: arguments.iter().map(|argument| argument.carrier.clone()).collect(),
         carrier: carrier.clone(),
         signature: Signature::any(arguments.len(), Volatility::Immutable),
+        seen: Seen::default(),
     };
     let exprs = arguments.iter().map(|argument| argument.expr.clone()).collect();
     let function = Arc::new(ScalarUDF::new_from_impl(call));
@@ -62,6 +63,7 @@ struct SearchCall {
     takes: Vec<DataType>,
     carrier: DataType,
     signature: Signature,
+    seen: Seen,
 }
 
 impl std::fmt::Debug for SearchCall {
@@ -124,7 +126,8 @@ impl SearchCall {
                 let given = (columns.get(2..).unwrap_or_default(), &self.arguments[2..]); // default: there are two at least
                 let passed = passed(catalog, &self.names, given, row)?;
                 let argument = |at: usize, ty: PgType| value(catalog, ty, &columns[at], row);
-                let place = Place { catalog, settings, passed: &passed, argument: &argument };
+                let (passed, argument, seen) = (&passed, &argument, &self.seen);
+                let place = Place { catalog, settings, passed, argument, seen };
                 let payload = |at: usize| {
                     let column = &columns[at];
                     column.is_valid(row).then(|| payloads(column).value(row))

@@ -5,6 +5,8 @@
 //! Source: `ExecEvalJsonExprPath`, `ExecGetJsonValueItemString`, `ExecEvalJsonCoercion` in
 //! `src/backend/executor/execExprInterp.c`, PostgreSQL 17 and 18.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pagemill_types::builtin::oid;
 use pagemill_types::jsonb::write_jsonb;
 
@@ -22,6 +24,38 @@ pub(super) struct Place<'p> {
     pub(super) passed: &'p [PassedValue],
     /// The values of arguments, by their numbers.
     pub(super) argument: &'p dyn Fn(usize, crate::types::PgType) -> Outcome<Value>,
+    pub(super) seen: &'p Seen,
+}
+
+/// What a search has met in the rows so far.
+///
+/// A server does not forget, at NULL, that the row before was empty or in error, and gives what that row's behavior says. As it is
+/// not known in which order it takes its rows, a search that meets both is refused.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    null: AtomicBool,
+    behavior: AtomicBool,
+}
+
+impl Seen {
+    fn null(&self) -> Outcome<()> {
+        self.null.store(true, Ordering::SeqCst);
+        self.check()
+    }
+
+    fn behavior(&self) -> Outcome<()> {
+        self.behavior.store(true, Ordering::SeqCst);
+        self.check()
+    }
+
+    fn check(&self) -> Outcome<()> {
+        match self.null.load(Ordering::SeqCst) && self.behavior.load(Ordering::SeqCst) {
+            true => Err(StatementError::unsupported(
+                "what ON EMPTY or ON ERROR says, among documents or paths that are NULL,",
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Place<'_> {
@@ -35,6 +69,9 @@ impl Place<'_> {
         document: Option<&[u8]>,
         path: Option<&Path>,
     ) -> Outcome<Value> {
+        if document.is_none() || path.is_none() {
+            self.seen.null()?;
+        }
         let found = match (document, path) {
             (Some(document), Some(path)) => self.found(search, document, path)?,
             // It is NULL, which a domain may refuse.
@@ -150,6 +187,9 @@ impl Place<'_> {
 
     /// What a behavior says.
     fn behave(&self, search: &Search, behavior: &Behavior, clause: &str) -> Outcome<Value> {
+        if search.is_domain || behavior.says != Says::Null {
+            self.seen.behavior()?;
+        }
         let said = match &behavior.says {
             Says::Error => Ok(None),
             Says::Null if !search.is_domain => Ok(None),

@@ -16,6 +16,7 @@
 
 mod arguments;
 mod call;
+mod decoded;
 mod evaluate;
 mod predicate;
 mod rows;
@@ -24,6 +25,7 @@ use super::super::rows::Outcome;
 pub(crate) use super::jsonpath::Wrapper;
 use crate::types::PgType;
 pub(crate) use call::search;
+pub(crate) use decoded::text_of_bytes;
 pub(crate) use predicate::{is_json, unique_json};
 pub(crate) use rows::{Scan, TableColumn, TableRows, begin};
 

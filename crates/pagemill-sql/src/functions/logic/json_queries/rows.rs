@@ -21,7 +21,7 @@ use super::super::super::text_form::scalar_of_payload;
 use super::super::jsonpath::{Path, Query};
 use super::super::path_searches::in_session;
 use super::arguments::{passed, value};
-use super::evaluate::Place;
+use super::evaluate::{Place, Seen};
 use super::{Outcome, Search, Value};
 use crate::error::StatementError;
 use crate::types::PgType;
@@ -102,7 +102,9 @@ fn found(
     let passed = passed(catalog, &table.names, (&arguments[1..], &call.arguments[1..]), row)?;
     let argument = |at: usize, ty: PgType| value(catalog, ty, &arguments[at], row);
     in_session(catalog, true, |settings| {
-        let place = Place { catalog, settings, passed: &passed, argument: &argument };
+        // No column is searched for in NULL.
+        let (passed, argument, seen) = (&passed, &argument, &Seen::default());
+        let place = Place { catalog, settings, passed, argument, seen };
         let path_of = |column: &TableColumn| {
             let path = column.search.as_ref().and_then(|search| search.path.as_deref());
             path.map(Path::new).transpose()

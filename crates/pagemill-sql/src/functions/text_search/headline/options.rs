@@ -3,7 +3,6 @@
 //! Source: `prsd_headline` in `src/backend/tsearch/wparser_def.c`, PostgreSQL 14 to 18.
 
 use super::super::super::rows::Outcome;
-use super::super::dictionaries::options_of;
 use crate::error::{SqlState, StatementError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +26,7 @@ impl Options {
     ///
     /// # Errors
     /// When they are none.
-    pub(in super::super) fn read(text: &str, major: u32) -> Outcome<Self> {
+    pub(in super::super) fn new(written: &[(String, String)], major: u32) -> Outcome<Self> {
         let mut options = Self {
             least_words: 15,
             most_words: 35,
@@ -39,9 +38,8 @@ impl Options {
             between: " ... ".to_owned(),
             major,
         };
-        let refused = || StatementError::unsupported(format!("the options \"{text}\""));
-        for (name, value) in options_of(text).ok_or_else(refused)? {
-            options.set(&name, value)?;
+        for (name, value) in written {
+            options.set(name, value.clone())?;
         }
         match options.is_all {
             true => Ok(options),
@@ -89,6 +87,13 @@ impl Options {
 const FIRST_THAT_SAYS_MUST: u32 = 17;
 
 fn number(text: &str) -> Outcome<i32> {
-    let refused = || StatementError::unsupported(format!("the number of words \"{text}\""));
-    text.trim().parse().map_err(|_| refused())
+    let is_none = |c: char| c.is_ascii_alphabetic();
+    text.trim_ascii().parse().map_err(|_| match text.starts_with(is_none) {
+        true => {
+            let message = format!("invalid input syntax for type integer: \"{text}\"");
+            StatementError::new(SqlState::INVALID_TEXT, message)
+        }
+        // Integers of other forms.
+        false => StatementError::unsupported(format!("the number of words \"{text}\"")),
+    })
 }

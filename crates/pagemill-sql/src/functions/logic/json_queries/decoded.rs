@@ -1,0 +1,58 @@
+//! Documents that are given in bytes, as texts.
+//!
+//! Invariant: only in databases of UTF8, whose texts are the bytes themselves; elsewhere it is refused.
+//!
+//! Source: `makeJsonByteaToTextConversion` in `src/backend/parser/parse_expr.c`, `report_invalid_encoding` in
+//! `src/backend/utils/mb/mbutils.c`, PostgreSQL 16 to 18.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringArray};
+use arrow::datatypes::DataType;
+use pagemill_types::builtin::oid;
+use pagemill_types::encoding::{EncodingError, Transcoder, encoding_name};
+
+use super::super::super::keys::payloads;
+use super::super::super::rows::Outcome;
+use super::super::super::{KernelCall, call_kernel};
+use crate::catalog::Catalog;
+use crate::error::{SqlState, StatementError};
+use crate::typed::Typed;
+use crate::types::PgType;
+
+/// Bytes in UTF8 as a text.
+pub(crate) fn text_of_bytes(catalog: &Arc<Catalog>, bytes: &Typed) -> Typed {
+    let arguments = std::slice::from_ref(bytes);
+    let text = PgType::new(oid::TEXT);
+    call_kernel(catalog, ("text of bytes", texts), arguments, text, DataType::Utf8)
+}
+
+fn texts(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    if encoding_name(call.catalog.database().row().encoding) != Some("UTF8") {
+        return Err(StatementError::unsupported("a document in bytes but in UTF8"));
+    }
+    let check = Transcoder::new(NO_ENCODING, "UTF8").map_err(|error| invalid(&error))?;
+    let text = |bytes: &[u8]| -> Outcome<String> {
+        let mut text = Vec::with_capacity(bytes.len());
+        if let Some(check) = &check {
+            check.convert(bytes, &mut text).map_err(|error| invalid(&error))?;
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    };
+    let found = payloads(&arguments[0]).iter().map(|bytes| bytes.map(text).transpose());
+    Ok(Arc::new(found.collect::<Outcome<StringArray>>()?))
+}
+
+/// `SQL_ASCII`, from which conversions check what they are given.
+const NO_ENCODING: i32 = 0;
+
+#[cold]
+fn invalid(error: &EncodingError) -> StatementError {
+    let message = match error {
+        EncodingError::InvalidSequence { encoding, bytes } => {
+            format!("invalid byte sequence for encoding \"{encoding}\": {bytes}")
+        }
+        other => other.to_string(),
+    };
+    StatementError::new(SqlState("22021"), message)
+}
