@@ -333,6 +333,12 @@ impl Scanner {
             while self.chars.get(end).is_some_and(|c| is_name(*c)) {
                 end += 1;
             }
+            // A string in another form, of which some are as good.
+            if matches!(self.chars.get(end), Some('\'' | '&')) || self.peek(0) == Some('$') {
+                let what = "UESCAPE before a string in this form";
+                let place = self.location(place);
+                return Err(StatementError::unsupported(what).at(place.line, place.column));
+            }
             let message = "UESCAPE must be followed by a simple string literal";
             return Err(self.near((place, end), message));
         }

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, Visit, Visitor,
+    BinaryOperator, Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement,
+    TableFactor, Visit, Visitor,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
@@ -22,6 +23,7 @@ use crate::escapes::masked;
 use crate::json_spelling::is_predicate;
 use crate::numbers::merged;
 use crate::precedence::binds_alike;
+use crate::reserved;
 
 /// Where the words stand that follow AS.
 pub(crate) type Labels = HashSet<Location>;
@@ -92,6 +94,8 @@ pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
         check_number(last, &Token::EOF)?;
     }
     check_depth(&tokens)?;
+    check_quotes(&tokens)?;
+    check_words(&tokens)?;
     check_strings(&tokens)?;
     check_not_null(&tokens)?;
     check_intervals(&tokens)?;
@@ -192,6 +196,96 @@ fn is_string(token: &Token) -> bool {
     )
 }
 
+/// A name in quotes has a letter, and the tag of a string between dollars begins with none of the digits.
+fn check_quotes(tokens: &[TokenWithSpan]) -> Result<()> {
+    for token in tokens {
+        match &token.token {
+            Token::Word(word) if word.quote_style.is_some() && word.value.is_empty() => {
+                return unsupported_at(token, "a name without letters");
+            }
+            Token::DollarQuotedString(text)
+                if text
+                    .tag
+                    .as_ref()
+                    .is_some_and(|tag| tag.starts_with(|c: char| c.is_ascii_digit())) =>
+            {
+                return unsupported_at(token, "a string whose tag begins with a digit");
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Words that the parser takes for names where PostgreSQL has them end what is before them.
+fn check_words(tokens: &[TokenWithSpan]) -> Result<()> {
+    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let seen: Vec<&TokenWithSpan> = tokens.iter().filter(is_seen).collect();
+    for three in seen.windows(3) {
+        let [first, second, third] = [0, 1, 2].map(|at| Some(&three[at].token));
+        let is_quantified = ["any", "all", "some"].iter().any(|word| is_word(third, word));
+        if is_word(first, "similar") && is_word(second, "to") && is_quantified {
+            return unsupported_at(three[2], "SIMILAR TO ANY");
+        }
+    }
+    check_ends(&seen)?;
+    for pair in seen.windows(2) {
+        let [first, second] = [0, 1].map(|at| Some(&pair[at].token));
+        if is_word(first, "select") && BEHIND_NOTHING.iter().any(|word| is_word(second, word)) {
+            return unsupported_at(pair[1], "a clause right behind SELECT");
+        }
+        if is_word(first, "distinct") && is_word(second, "all") {
+            return unsupported_at(pair[1], "DISTINCT ALL");
+        }
+        if is_word(first, "table") && is_word(second, "only") {
+            return unsupported_at(pair[0], "TABLE ONLY");
+        }
+    }
+    Ok(())
+}
+
+/// The parser takes END for the end of all, and nothing behind it counts; LATERAL stands in FROM only.
+fn check_ends(seen: &[&TokenWithSpan]) -> Result<()> {
+    let mut cases = 0_usize;
+    for (at, token) in seen.iter().enumerate() {
+        let before = at.checked_sub(1).map(|before| &seen[before].token);
+        if before == Some(&Token::Period) || is_word(before, "as") {
+            continue;
+        }
+        let word = Some(&token.token);
+        let starts = matches!(before, None | Some(Token::SemiColon));
+        if is_word(word, "case") {
+            cases += 1;
+        } else if is_word(word, "end") && cases > 0 {
+            cases -= 1;
+        } else if is_word(word, "end") && !starts {
+            return unsupported_at(token, "END in this place");
+        }
+        let is_item = before == Some(&Token::Comma)
+            || ["from", "join"].iter().any(|word| is_word(before, word));
+        if is_word(word, "lateral") && !is_item {
+            return unsupported_at(token, "LATERAL in this place");
+        }
+    }
+    Ok(())
+}
+
+/// Words of clauses that may follow a SELECT of no columns.
+const BEHIND_NOTHING: [&str; 12] = [
+    "where",
+    "group",
+    "having",
+    "window",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "union",
+    "intersect",
+    "except",
+];
+
 /// Strings on one line are no string; those that PostgreSQL takes for one are one token here already.
 fn check_strings(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut before: Option<&Token> = None;
@@ -276,6 +370,10 @@ fn check_operators(tokens: &[TokenWithSpan]) -> Result<()> {
         if !is_operator(&run[0]) {
             continue;
         }
+        // The parser takes it for `=`.
+        if let Some(odd) = run.iter().find(|token| token.token == Token::DoubleEq) {
+            return unsupported_at(odd, "the operator ==");
+        }
         let ours: Vec<String> = run.iter().map(|token| token.token.to_string()).collect();
         if ours.iter().any(|one| one.contains("/*") || one.contains("--")) {
             return unsupported_at(&run[0], "a comment right behind an operator");
@@ -313,7 +411,7 @@ fn scanned_operators(run: &str) -> Vec<String> {
 /// # Errors
 /// Where PostgreSQL's grammar has no such statement.
 pub(crate) fn check_statement(statement: &Statement, labels: &Labels) -> Result<()> {
-    match statement.visit(&mut Grammar { labels }) {
+    match statement.visit(&mut Grammar { labels, depth: 0 }) {
         ControlFlow::Break(error) => Err(error.into()),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -321,16 +419,39 @@ pub(crate) fn check_statement(statement: &Statement, labels: &Labels) -> Result<
 
 struct Grammar<'l> {
     labels: &'l Labels,
+    /// How many queries are around; options of statements are words of any kind.
+    depth: usize,
 }
 
 impl Visitor for Grammar<'_> {
     type Break = StatementError;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<StatementError> {
+        self.depth += 1;
+        reserved::check_query(query)?;
         check_aliases(&query.body, self.labels)
     }
 
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<StatementError> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, item: &TableFactor) -> ControlFlow<StatementError> {
+        reserved::check_item(item)
+    }
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<StatementError> {
+        match self.depth {
+            0 => ControlFlow::Continue(()),
+            _ => reserved::check_relation(name),
+        }
+    }
+
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<StatementError> {
+        if self.depth > 0 {
+            reserved::check_expr(expr)?;
+        }
         let sides: Vec<(&Expr, u8)> = match expr {
             Expr::InList { list, .. } if is_predicate(list) => return binding(expr),
             Expr::BinaryOp { left, op, right } if is_comparison(op) => vec![(left, 1), (right, 1)],
@@ -344,8 +465,8 @@ impl Visitor for Grammar<'_> {
         };
         match sides.into_iter().any(|(side, level)| level_of(side) == Some(level)) {
             true => {
-                let message = "syntax error: comparisons do not chain: put one into parentheses";
-                ControlFlow::Break(StatementError::new(SqlState::SYNTAX_ERROR, message))
+                let error = StatementError::unsupported("a chain of comparisons");
+                ControlFlow::Break(error.with_hint("Put parentheses around what belongs together."))
             }
             false => binding(expr),
         }

@@ -33,6 +33,7 @@ mod numbers;
 pub mod output;
 pub mod parameters;
 pub(crate) mod precedence;
+mod reserved;
 pub(crate) mod resolve;
 mod rights;
 pub mod roles;

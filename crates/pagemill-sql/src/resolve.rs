@@ -532,7 +532,11 @@ fn choose(
 /// True where each argument can become what is declared, and all of them together what polymorphic types ask for.
 fn fits(catalog: &Catalog, given: &[Oid], declared: &[Oid]) -> bool {
     let mut pairs = given.iter().zip(declared);
-    pairs.all(|(given, declared)| can_coerce(catalog, *given, *declared))
+    // An enum that no argument tells the type of is none.
+    let mut enums = given.iter().zip(declared).filter(|(_, to)| **to == polymorphic::ANYENUM);
+    let is_told = enums.clone().count() == 0 || enums.any(|(given, _)| *given != UNKNOWN);
+    is_told
+        && pairs.all(|(given, declared)| can_coerce(catalog, *given, *declared))
         && is_consistent(catalog, given, declared)
         && polymorphic_element(catalog, declared, given).is_ok()
 }

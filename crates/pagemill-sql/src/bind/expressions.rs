@@ -55,6 +55,9 @@ impl Binder<'_> {
                     // Of a constant alone, bits and characters without a length are as many as are written.
                     Named::Bit(None) => PgType::new(oid::BIT),
                     Named::Char(None) | Named::Character(None) => PgType::new(oid::BPCHAR),
+                    Named::Array(_) => {
+                        return unsupported("a constant behind the name of an array's type");
+                    }
                     named => self.type_named(named)?,
                 };
                 let literal = self.literal(&typed.value.value)?;

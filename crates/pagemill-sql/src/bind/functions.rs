@@ -185,6 +185,10 @@ impl Binder<'_> {
                 catalog.check_function(chosen.function)?;
                 self.row_of_document(&chosen, arguments.typed)
             }
+            _ if chosen.function.key == "pg_collation_for" => {
+                catalog.check_function(chosen.function)?;
+                self.collation_for(&arguments.typed)
+            }
             _ if is_inlined(chosen.function) => self.inlined(&chosen, arguments),
             _ if matches!(&*chosen.function.key, "now" | "statement_timestamp") => {
                 catalog.check_function(chosen.function)?;

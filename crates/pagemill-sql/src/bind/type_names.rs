@@ -5,7 +5,8 @@
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
-    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, Ident, ObjectName, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, Ident, IntervalFields,
+    ObjectName, TimezoneInfo,
 };
 
 use sqlparser::dialect::PostgreSqlDialect;
@@ -102,7 +103,7 @@ impl TypeNames<'_> {
                 let of = if with_zone(zone) { oid::TIMESTAMPTZ } else { oid::TIMESTAMP };
                 timed(of, *precision)
             }
-            DataType::Interval { fields: None, precision: None } => plain(oid::INTERVAL),
+            DataType::Interval { fields, precision } => interval(fields.as_ref(), *precision),
             DataType::Uuid => plain(oid::UUID),
             DataType::JSON => plain(oid::JSON),
             DataType::JSONB => plain(oid::JSONB),
@@ -117,6 +118,10 @@ impl TypeNames<'_> {
             }
             DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
                 let element = self.find(element)?;
+                // What is written between braces is read by no field.
+                if element.oid == oid::INTERVAL && element.modifier >= 0 {
+                    return unsupported(format!("the type {name}"));
+                }
                 let row = self.catalog.type_row(element.oid).filter(|row| row.array.0 != 0);
                 match row {
                     Some(row) => Ok(PgType::new(row.array).with_modifier(element.modifier)),
@@ -240,6 +245,45 @@ fn timed(oid: Oid, precision: Option<u64>) -> Result<PgType> {
         // The server warns, and takes 6.
         Some(_) => Ok(PgType::new(oid).with_modifier(6)),
     }
+}
+
+/// An interval of some fields, or of places of a second.
+///
+/// Source: `intervaltypmodin` in `src/backend/utils/adt/timestamp.c`, `opt_interval` of `gram.y`, PostgreSQL 14 to 18.
+fn interval(fields: Option<&IntervalFields>, precision: Option<u64>) -> Result<PgType> {
+    use IntervalFields as Fields;
+    const MONTH: i32 = 1 << 1;
+    const YEAR: i32 = 1 << 2;
+    const DAY: i32 = 1 << 3;
+    const HOUR: i32 = 1 << 10;
+    const MINUTE: i32 = 1 << 11;
+    const SECOND: i32 = 1 << 12;
+    const ALL: i32 = 0x7FFF;
+    const FULL_PRECISION: i32 = 0xFFFF;
+    let plain = PgType::new(oid::INTERVAL);
+    let range = match fields {
+        None if precision.is_none() => return Ok(plain),
+        None => ALL,
+        Some(Fields::Year) => YEAR,
+        Some(Fields::Month) => MONTH,
+        Some(Fields::Day) => DAY,
+        Some(Fields::Hour) => HOUR,
+        Some(Fields::Minute) => MINUTE,
+        Some(Fields::Second) => SECOND,
+        Some(Fields::YearToMonth) => YEAR | MONTH,
+        Some(Fields::DayToHour) => DAY | HOUR,
+        Some(Fields::DayToMinute) => DAY | HOUR | MINUTE,
+        Some(Fields::DayToSecond) => DAY | HOUR | MINUTE | SECOND,
+        Some(Fields::HourToMinute) => HOUR | MINUTE,
+        Some(Fields::HourToSecond) => HOUR | MINUTE | SECOND,
+        Some(Fields::MinuteToSecond) => MINUTE | SECOND,
+    };
+    let places = match precision {
+        None => FULL_PRECISION,
+        Some(places @ 0..=6) if range & SECOND != 0 => places as i32,
+        Some(_) => return unsupported("this precision of INTERVAL"),
+    };
+    Ok(plain.with_modifier((range << 16) | places))
 }
 
 /// The name that a cast gives a column.

@@ -14,9 +14,9 @@ use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
-    Expr as Syntax, Function, Ident, NamedWindowDefinition, NamedWindowExpr, Value,
-    WindowFrame as FrameSyntax, WindowFrameBound as BoundSyntax, WindowFrameUnits as UnitsSyntax,
-    WindowSpec, WindowType,
+    DataType as Named, Expr as Syntax, Function, Ident, NamedWindowDefinition, NamedWindowExpr,
+    Value, WindowFrame as FrameSyntax, WindowFrameBound as BoundSyntax,
+    WindowFrameUnits as UnitsSyntax, WindowSpec, WindowType,
 };
 
 use super::Binder;
@@ -167,7 +167,8 @@ impl Binder<'_> {
             }
             let typed = self.expr(offset)?;
             let is_whole = matches!(typed.ty.oid, oid::INT2 | oid::INT4 | oid::INT8);
-            match cast_number(&typed.expr).filter(|number| is_whole && *number >= 0) {
+            let number = written_number(offset).or_else(|| cast_number(&typed.expr));
+            match number.filter(|number| is_whole && *number >= 0) {
                 Some(number) => {
                     let value = Value::Number(number.to_string(), false);
                     **offset = Syntax::Value(value.into());
@@ -297,6 +298,34 @@ fn cast_number(expr: &Expr) -> Option<i64> {
         Expr::Cast(cast) => cast_number(&cast.expr),
         other => whole_number(other),
     }
+}
+
+/// A number as it is written, perhaps as one of another integer type, which every such type has.
+fn written_number(syntax: &Syntax) -> Option<i64> {
+    match syntax {
+        Syntax::Nested(inner) => written_number(inner),
+        Syntax::Cast { expr, data_type, format: None, .. } if is_integer(data_type) => {
+            written_number(expr)
+        }
+        Syntax::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.parse::<i16>().ok().map(i64::from),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_integer(name: &Named) -> bool {
+    matches!(
+        name,
+        Named::SmallInt(None)
+            | Named::Int2(None)
+            | Named::Int(None)
+            | Named::Integer(None)
+            | Named::Int4(None)
+            | Named::BigInt(None)
+            | Named::Int8(None)
+    )
 }
 
 /// A constant above zero; others are errors of some rows only.

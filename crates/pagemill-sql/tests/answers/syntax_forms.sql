@@ -95,3 +95,8 @@ select sum(id) from only places tablesample bernoulli (50) repeatable (5);
 select count(*) from people tablesample bernoulli (101);
 select count(*) from people tablesample system (-1);
 select count(*) from people tablesample bernoulli (null);
+select collation for ('a'), collation for (null), collation for (name) from people where id = 1;
+select enum_first(null);
+select cast('1' as interval day), '1'::interval hour, cast('1.26' as interval second(1)), '1'::interval year to month;
+select iv::interval day, iv::interval(0), iv::interval hour to minute, iv::interval second(2) from people where id < 5 order by id;
+select ('1'::interval day) + interval '1', null::interval day, '1.23456 sec'::interval(2);
