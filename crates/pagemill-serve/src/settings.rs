@@ -300,12 +300,12 @@ impl Settings {
         }
         let Some((spelled, current)) = self.values.get(key) else { return Err(unknown(name)) };
         if key.ends_with("_timeout") {
-            milliseconds(spelled, value)?;
+            return Ok(Some((spelled.clone(), shown_time(milliseconds(spelled, value)?))));
         }
         if key == "search_path" && parse_search_path(value.as_bytes()).is_none() {
             return Err(invalid(spelled, value));
         }
-        if key == ROW_SECURITY {
+        if key == ROW_SECURITY || FREE.iter().any(|free| *free == (key, "on")) {
             let is_on = boolean(value).ok_or_else(|| {
                 let message = format!("parameter \"{spelled}\" requires a Boolean value");
                 StatementError::new(SqlState::INVALID_PARAMETER, message)
@@ -322,6 +322,16 @@ impl Settings {
             false if is_same(key, current, value) => Ok(Some((spelled.clone(), current.clone()))),
             false => Err(StatementError::unsupported(format!("{spelled} \"{value}\""))),
         }
+    }
+
+    /// What would be shown of a setting if this were set.
+    ///
+    /// # Errors
+    /// As by [`Self::set`].
+    pub fn shown_by(&self, set: &SetSetting) -> Result<String> {
+        let changed = self.changed(&set.name.to_lowercase(), set)?;
+        // default: what an application's own setting without a value shows
+        Ok(changed.map(|(_, shown)| shown).unwrap_or_default())
     }
 
     /// Sets all to their defaults but the user and the role, whose rights stay (`GUC_NO_RESET_ALL`).
@@ -491,9 +501,33 @@ fn milliseconds(name: &str, value: &str) -> Result<u64> {
     Ok(time.round() as u64)
 }
 
+/// A time in the largest unit that it is a whole number of.
+fn shown_time(milliseconds: u64) -> String {
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")];
+    let whole = units.into_iter().find(|(size, _)| milliseconds.is_multiple_of(*size));
+    match whole {
+        Some((size, unit)) if milliseconds > 0 => format!("{}{unit}", milliseconds / size),
+        _ => "0".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_their_largest_unit() {
+        for (time, shown) in [
+            (0, "0"),
+            (1, "1ms"),
+            (1000, "1s"),
+            (90_000, "90s"),
+            (7_200_000, "2h"),
+            (86_400_000, "1d"),
+        ] {
+            assert_eq!(shown_time(time), shown);
+        }
+    }
 
     fn settings() -> Settings {
         let search_path = "public";

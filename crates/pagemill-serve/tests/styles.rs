@@ -82,7 +82,7 @@ const STYLES: [(&str, &str); 9] = [
 ];
 
 /// What is set for a session, and shown of it.
-const SET: [&str; 20] = [
+const SET: [&str; 22] = [
     "show datestyle; show intervalstyle; show bytea_output; show extra_float_digits",
     "select * from moments where id < 3; select * from spans where id < 3",
     "set datestyle = German; show datestyle; select day, at from moments where id = 1; reset datestyle; show datestyle",
@@ -93,6 +93,8 @@ const SET: [&str; 20] = [
     "begin; set local datestyle = 'SQL, DMY'; select day from moments where id = 1; commit; show datestyle; select day from moments where id = 1",
     "begin; set intervalstyle = postgres_verbose; select span from spans where id = 2; rollback; select span from spans where id = 2",
     "select set_config('DateStyle', 'postgres', false); select at from moments where id = 1; show DateStyle",
+    "select set_config('datestyle', 'german', true); select set_config('statement_timeout', '60000', true); set intervalstyle = postgres, iso",
+    "set bytea_output = null; set statement_timeout = 1500; show statement_timeout; set enable_sort = 0; show enable_sort; set jit = maybe",
     "begin; savepoint s; set datestyle = german; rollback to s; show datestyle; commit",
     "select current_setting('datestyle'), current_setting('IntervalStyle'), current_setting('bytea_output'), current_setting('extra_float_digits')",
     "set datestyle = 'Postgres'; discard all; show datestyle; reset all; show datestyle",
@@ -119,7 +121,9 @@ fn asked(
     let output = client.output()?;
     let errors = String::from_utf8_lossy(&output.stderr);
     let errors = errors.lines().filter_map(|line| line.split_once("ERROR:").map(|(_, told)| told));
-    let errors: Vec<_> = errors.collect();
+    // Where in a statement a wrong constant stands is not always said.
+    let message = |told| str::split_once(told, " at character ").map_or(told, |(before, _)| before);
+    let errors: Vec<_> = errors.map(message).collect();
     Ok(format!("{}\n{}", String::from_utf8_lossy(&output.stdout), errors.join("\n")))
 }
 

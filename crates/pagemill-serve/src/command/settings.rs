@@ -4,10 +4,13 @@
 
 use pagemill_cluster::names::quote_identifier;
 use pagemill_format::PgVersion;
-use pagemill_sql::StatementError;
+use pagemill_sql::{SqlState, StatementError};
 use sqlparser::tokenizer::Token;
 
 use super::{Command, Piece, Result, SetSetting};
+
+/// Settings that are no lists.
+const SINGLE: [&str; 4] = ["bytea_output", "extra_float_digits", "intervalstyle", "timezone"];
 
 impl Piece<'_, '_> {
     /// `SELECT set_config('NAME', 'VALUE', BOOLEAN)`: the one function that changes something, if only for its session. Also with
@@ -93,6 +96,13 @@ impl Piece<'_, '_> {
                 set(&name, self.role(behind + 1)?)
             }
             true if name == "search_path" => set(&name, self.names(behind + 1)?),
+            true if SINGLE.contains(&&*name)
+                && self.words[behind + 1..].contains(&&Token::Comma) =>
+            {
+                self.value(behind + 1)?;
+                let message = format!("SET {name} takes only one argument");
+                Err(StatementError::new(SqlState::INVALID_PARAMETER, message))
+            }
             true => set(&name, self.value(behind + 1)?),
             false => Err(self.syntax()),
         }
@@ -124,6 +134,13 @@ impl Piece<'_, '_> {
                 Token::Comma => value.push_str(", "),
                 Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => {
                     value.push_str(text);
+                }
+                // A reserved word.
+                Token::Word(word)
+                    if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("null") =>
+                {
+                    let message = format!("syntax error at or near \"{}\"", word.value);
+                    return Err(StatementError::new(SqlState::SYNTAX_ERROR, message));
                 }
                 Token::Word(word) if word.quote_style.is_none() => {
                     value.push_str(&word.value.to_lowercase());

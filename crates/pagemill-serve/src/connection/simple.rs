@@ -137,12 +137,10 @@ impl Connection {
             Command::SetConfig { set, .. } => {
                 let set = self.followed(set).await?;
                 // It is a statement, and so a transaction of its own where there is none: to that, a local value is one.
+                let shown = self.settings.shown_by(&set)?;
                 self.change_settings(|settings| settings.set(&set))?;
                 self.follow_role(&set).await?;
-                match set.value.filter(|_| set.is_local) {
-                    Some(value) => self.show_value(&value)?,
-                    None => self.show(&set.name)?,
-                }
+                self.show_value(&shown)?;
                 "SELECT 1"
             }
             Command::ResetAll(tag) => {

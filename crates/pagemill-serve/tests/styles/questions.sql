@@ -11,11 +11,11 @@ select to_json(day), to_json(local), to_json(at), to_jsonb(day), json_build_obje
 select to_json(span), to_jsonb(span), jsonb_build_array(span, array[span]) from spans order by id;
 select to_json(data), to_jsonb(data) from bits order by id;
 select to_json(big), to_jsonb(small), to_json(array[big, 1.5]) from numbers order by id;
-select row_to_json(x) from mixed x where id = 1;
+select row_to_json(x) from (select id, days, ats, spans, datas, numbers, r, d, m, h, p, b, g, v from mixed) x where id = 1;
 select array_agg(day order by id), array_agg(at order by id), array_agg(local order by id) from moments;
 select array_agg(span order by id), string_agg(span::text, ', ' order by id) from spans;
 select row(day, at, local, 1), array[day, day], array[[local]] from moments where id < 4 order by id;
-select row(span, array[span]), array[row(span)]::text from spans order by id;
+select row(span, array[span]) from spans order by id;
 select daterange(day, day + 1), tsrange(local, local + interval '1 hour', '[]'), tstzrange(at, null), array[tstzrange(at, null)] from moments where id in (1, 2, 7) order by id;
 select array_to_string(array[day, null], ',', '*'), quote_literal(at), quote_nullable(local), quote_literal(day) from moments order by id;
 select data || '\x5c', array[data], row(data), encode(data, 'escape'), data::text from bits order by id;
@@ -45,7 +45,7 @@ select span * 2, -span, span + interval '1 day', justify_hours(span), make_inter
 select to_char(at, 'YYYY-MM-DD'), to_date('02/03/2024', 'MM/DD/YYYY'), to_timestamp('2024-03-02', 'YYYY-MM-DD') from moments where id = 1;
 select date_trunc('month', local), local::date, at::time, at::timestamp, day::timestamptz, local::timestamptz from moments where id in (1, 6, 7) order by id;
 select now()::text = now()::text, length(current_date::text) > 9, timetz '04:05:06+01', time '04:05:06.7';
-select '\x5c00ff'::bytea, 'a\\b'::bytea, sha256('a'), decode('00', 'hex') || '\377'::bytea, bytea '\x', convert_to('ä', 'UTF8');
+select '\x5c00ff'::bytea, 'a\\b'::bytea, sha256('a'), decode('00', 'hex') || '\377'::bytea, bytea '\x';
 select 0.1::float8 + 0.2::float8, 1/3::float8, 1e15::float8, 1e20::float8, 123456.7::float4, 1e-5::float4, 'NaN'::float8, float8 '-0', 100000::float4, 1000000::float4;
 select point(0.1, 1/3::float8), box '((1.23456789012345678,2),(3,4))', lseg '((0.1,0.2),(0.3,0.4))', path '((0.1,0.2),(0.3,1e30))', line '{1,2.3333333333333335,3}', circle '<(0.1,0.2),0.30000000000000004>';
 select avg(big), sum(small), stddev(big) from numbers where id in (1, 5, 7);
