@@ -305,7 +305,7 @@ impl Settings {
         if key == "search_path" && parse_search_path(value.as_bytes()).is_none() {
             return Err(invalid(spelled, value));
         }
-        if key == ROW_SECURITY || FREE.iter().any(|free| *free == (key, "on")) {
+        if key == ROW_SECURITY || FREE.contains(&(key, "on")) {
             let is_on = boolean(value).ok_or_else(|| {
                 let message = format!("parameter \"{spelled}\" requires a Boolean value");
                 StatementError::new(SqlState::INVALID_PARAMETER, message)

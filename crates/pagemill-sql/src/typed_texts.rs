@@ -8,7 +8,7 @@
 //! Source: `AexprConst` in `src/backend/parser/gram.y`, PostgreSQL 14 to 18.
 
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 const NAMES: [&str; 41] = [
     "aclitem",
@@ -97,7 +97,18 @@ fn name_to(last: &Token, before: &[TokenWithSpan]) -> Option<usize> {
         has_schema = true;
     }
     let is_type = is_listed || is_plain || has_schema;
+    if is_xml_option(word, before) {
+        return None;
+    }
     (is_type && !is_behind_part(&before[..begin])).then_some(begin)
+}
+
+/// True for what XMLPARSE begins with.
+fn is_xml_option(word: &Word, before: &[TokenWithSpan]) -> bool {
+    let is = |word: &Word, known: &str| word.value.eq_ignore_ascii_case(known);
+    let [.., call, parenthesis] = before else { return false };
+    let is_parsed = matches!(&call.token, Token::Word(name) if is(name, "xmlparse"));
+    parenthesis.token == Token::LParen && is_parsed && (is(word, "content") || is(word, "document"))
 }
 
 /// True behind a point, `::`, AS, or what ends an expression, whose alias the name is then.

@@ -97,3 +97,4 @@ select 1 end;
 select id from measures end order by id;
 select 1 lateral;
 select '{1,2}'::interval hour[];
+select xmlparse(content '<a>x</a>');

@@ -48,6 +48,10 @@ impl Options {
     }
 
     fn set(&mut self, name: &str, value: String) -> Outcome<()> {
+        // Only some minor versions have an error for it.
+        if value.len() > LONGEST_VALUE {
+            return Err(StatementError::unsupported(format!("so long a value of \"{name}\"")));
+        }
         match name.to_ascii_lowercase().as_str() {
             "maxwords" => self.most_words = number(&value)?,
             "minwords" => self.least_words = number(&value)?,
@@ -82,6 +86,9 @@ impl Options {
         Err(StatementError::new(SqlState::INVALID_PARAMETER, wrong))
     }
 }
+
+/// Bytes of a value whose length a server keeps.
+const LONGEST_VALUE: usize = i16::MAX as usize;
 
 /// The version in whose words options must be something; to those before they should be.
 const FIRST_THAT_SAYS_MUST: u32 = 17;
