@@ -203,6 +203,13 @@ fn check_quotes(tokens: &[TokenWithSpan]) -> Result<()> {
             Token::Word(word) if word.quote_style.is_some() && word.value.is_empty() => {
                 return unsupported_at(token, "a name without letters");
             }
+            Token::Placeholder(name)
+                if name
+                    .strip_prefix('$')
+                    .is_some_and(|rest| !rest.chars().all(|c| c.is_ascii_digit())) =>
+            {
+                return unsupported_at(token, "a parameter with letters behind its number");
+            }
             Token::DollarQuotedString(text)
                 if text
                     .tag

@@ -98,3 +98,4 @@ select id from measures end order by id;
 select 1 lateral;
 select '{1,2}'::interval hour[];
 select xmlparse(content '<a>x</a>');
+select $1_0;
