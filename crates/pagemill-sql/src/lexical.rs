@@ -101,6 +101,7 @@ pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
     check_intervals(&tokens)?;
     check_frames(&tokens)?;
     check_operators(&tokens)?;
+    check_unequal(&tokens, text)?;
     Ok(labels(&tokens))
 }
 
@@ -394,6 +395,20 @@ fn check_operators(tokens: &[TokenWithSpan]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// `1!=-1`, where PostgreSQL has one operator `!=-`: the tokens do not tell it from `1<>-1`.
+fn check_unequal(tokens: &[TokenWithSpan], text: &str) -> Result<()> {
+    if !["!=+", "!=-"].iter().any(|odd| text.contains(odd)) {
+        return Ok(());
+    }
+    let is_odd = |pair: &&[TokenWithSpan]| {
+        pair[0].token == Token::Neq && matches!(pair[1].token, Token::Plus | Token::Minus)
+    };
+    match tokens.windows(2).find(is_odd) {
+        Some(pair) => unsupported_at(&pair[0], "a sign right behind the operator !="),
+        None => Ok(()),
+    }
 }
 
 /// A run of operator characters, cut into operators.

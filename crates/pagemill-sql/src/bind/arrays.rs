@@ -70,7 +70,7 @@ impl Binder<'_> {
     }
 
     /// The type of the array, that of its parts, and whether these are arrays.
-    fn array_types(
+    pub(super) fn array_types(
         &self,
         parts: &[Typed],
         wanted: Option<PgType>,

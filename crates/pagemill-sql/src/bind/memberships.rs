@@ -139,8 +139,7 @@ impl Binder<'_> {
         }
         match right {
             Syntax::Subquery(query) => self.in_subquery(left, query, is_all),
-            // ARRAY[…] has a type of its own, whatever it is compared with.
-            array => match self.array_literal(array)? {
+            array => match self.constants_of_array(array)? {
                 Some(items) => {
                     let typed = self.expr(left)?;
                     self.one_of(typed, items, is_all)
@@ -148,6 +147,22 @@ impl Binder<'_> {
                 None => self.over_elements(left, &operator_name(op)?, array, is_all),
             },
         }
+    }
+
+    /// The elements of an array that is written out, each by itself: an index may be searched for them.
+    fn constants_of_array(&mut self, syntax: &Syntax) -> Result<Option<Vec<Typed>>> {
+        let Syntax::Array(array) = syntax else { return self.array_literal(syntax) };
+        if array.elem.is_empty() || !array.elem.iter().all(is_written) {
+            return Ok(None);
+        }
+        let parts = array.elem.iter().map(|part| self.expr(part)).collect::<Result<Vec<_>>>()?;
+        // ARRAY[…] has a type of its own, whatever it is compared with.
+        let (_, element, is_nested) = self.array_types(&parts, None, false)?;
+        if is_nested {
+            return Ok(None);
+        }
+        let bring = |part| coerce(&self.catalog, part, element, CastContext::Implicit);
+        Ok(Some(parts.into_iter().map(bring).collect::<Result<_>>()?))
     }
 
     /// The elements of `'{a,b}'`, simple ones without quotes, as literals whose type follows from what they are compared with.
@@ -181,6 +196,17 @@ pub(super) fn only_argument<'s>(syntax: &'s Syntax, wanted: &str) -> Option<&'s 
             Some(inner)
         }
         _ => None,
+    }
+}
+
+/// A constant or a parameter, perhaps with a sign before it.
+fn is_written(part: &Syntax) -> bool {
+    match part {
+        Syntax::Value(_) => true,
+        Syntax::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            matches!(&**expr, Syntax::Value(_))
+        }
+        _ => false,
     }
 }
 

@@ -99,3 +99,4 @@ select 1 lateral;
 select '{1,2}'::interval hour[];
 select xmlparse(content '<a>x</a>');
 select $1_0;
+select 1!=+2;
