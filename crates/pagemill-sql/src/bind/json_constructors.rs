@@ -131,6 +131,7 @@ impl Binder<'_> {
             let Some((name, value)) = member(argument) else {
                 return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {argument}"));
             };
+            check_name(argument, name)?;
             arguments.push(self.json_value(name)?);
             arguments.push(self.json_value(value)?);
         }
@@ -192,6 +193,7 @@ impl Binder<'_> {
         let (args, aggregate, leaves_out) = match (name, &list.args[..]) {
             ("json_objectagg", [argument]) => match member(argument) {
                 Some((name, value)) => {
+                    check_name(argument, name)?;
                     let argument = |syntax: &Syntax| {
                         FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax.clone()))
                     };
@@ -271,6 +273,27 @@ fn member(argument: &FunctionArg) -> Option<(&Syntax, &Syntax)> {
             operator: FunctionArgOperator::Colon | FunctionArgOperator::Value,
         } => Some((name, value)),
         _ => None,
+    }
+}
+
+/// Before VALUE servers take no operators and no casts outside of parentheses.
+fn check_name(argument: &FunctionArg, name: &Syntax) -> Result<()> {
+    let is_before_value =
+        matches!(argument, FunctionArg::ExprNamed { operator: FunctionArgOperator::Value, .. });
+    let is_simple = matches!(
+        name,
+        Syntax::Value(_)
+            | Syntax::TypedString(_)
+            | Syntax::Identifier(_)
+            | Syntax::CompoundIdentifier(_)
+            | Syntax::Nested(_)
+            | Syntax::Case { .. }
+            | Syntax::Function(_)
+            | Syntax::Subquery(_)
+    );
+    match is_before_value && !is_simple {
+        true => unsupported("this form of a name before VALUE"),
+        false => Ok(()),
     }
 }
 

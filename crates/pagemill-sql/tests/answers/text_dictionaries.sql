@@ -71,3 +71,10 @@ select 'running cats'::text @@ 'cats'::text, 'running cats'::text @@ 'cats & run
 select ts_headline('english', 'cats', 'cat');
 select * from ts_parse('default', 'The cats-dogs 12.5') order by tokid, token;
 select alias, description from ts_token_type('default') where tokid < 4 order by tokid;
+select ts_headline('english', '{"a": 1}'::jsonb, 'x', 'MinWords=0'), ts_headline('english', '{"a": null}'::json, 'x', 'Foo=1');
+select ts_headline('english', '{"a": 1}'::jsonb, 'x', 'Foo');
+select ts_headline('english', '{"a": "b"}'::jsonb, 'x', 'Foo=1');
+select ts_headline('english', 'cat dog', 'cat', 'StartSel=TRUE, StopSel=007'), ts_headline('english', 'cat dog', 'cat', 'StartSel=E''a\\b'', StopSel="x""y"');
+select ts_headline('english', 'cat dog', 'cat', 'HighlightAll');
+select ts_headline('english', 'cat dog', 'cat', 'MaxWords=x');
+select ts_headline('english', 'cat dog', 'cat', '"Start""Sel"=1');
