@@ -135,13 +135,12 @@ fn all(client: impl Fn() -> Command, user: &str) -> Result<Vec<(String, String)>
         found.push((format!("{options} {zone}"), told));
     }
     for statements in SET {
-        for (user, options) in [
-            (user, ""),
-            (user, "-c datestyle=SQL"),
-            (user, "-c DateStyle=ISO,MDY"),
-            ("ada", ""),
-            ("far", ""),
-        ] {
+        // What is said of styles hangs on the one that a session begins with, the rest on whose it is.
+        let sessions: &[(&str, &str)] = match statements.contains("style") {
+            true => &[(user, "-c datestyle=SQL"), ("ada", "")],
+            false => &[(user, ""), ("ada", ""), ("far", "")],
+        };
+        for &(user, options) in sessions {
             let mut words = Vec::new();
             statements.split_inclusive(';').for_each(|one| words.extend(["-c", one]));
             let told = asked(client(), (user, options, "UTC"), &words)?;
