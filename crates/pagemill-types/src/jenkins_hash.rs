@@ -6,7 +6,7 @@
 //! Source: `src/common/hashfn.c`, `src/include/common/hashfn.h`, PostgreSQL 14 to 18.
 
 /// The hash of bytes with a seed (`hash_bytes_extended`).
-pub(crate) fn hash_bytes(bytes: &[u8], seed: u64) -> u64 {
+pub fn hash_bytes(bytes: &[u8], seed: u64) -> u64 {
     let start = 0x9e37_79b9_u32.wrapping_add(bytes.len() as u32).wrapping_add(3_923_095);
     let mut state = [start; 3];
     if seed != 0 {

@@ -3,7 +3,6 @@
 
 mod digits;
 mod embedded;
-mod jenkins_hash;
 #[cfg(test)]
 mod known_value_tests;
 mod money_locale;
@@ -29,6 +28,8 @@ pub mod index_key_range;
 pub mod input;
 pub mod integer;
 pub mod interval;
+pub mod interval_fields;
+pub mod jenkins_hash;
 pub mod json;
 pub mod jsonb;
 pub mod jsonpath;

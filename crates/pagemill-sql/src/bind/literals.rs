@@ -5,6 +5,7 @@
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::lit;
 use pagemill_types::builtin::oid;
+use pagemill_types::interval_fields;
 use sqlparser::ast::{Interval, Value};
 
 use super::Binder;
@@ -123,24 +124,20 @@ fn decimal_places(text: &str) -> Option<(i32, i32)> {
 
 /// `INTERVAL '…' YEAR TO MONTH`: the fields as bits of the modifier.
 ///
-/// Source: `INTERVAL_TYPMOD` in `src/include/utils/timestamp.h`, the numbers of fields in `datetime.h`, PostgreSQL 18.
+/// Source: `opt_interval` of `gram.y`, PostgreSQL 18.
 fn interval_modifier(interval: &Interval) -> Result<i32> {
+    use interval_fields::{DAY, FULL_PRECISION, HOUR, MINUTE, MONTH, SECOND, YEAR};
     use sqlparser::ast::DateTimeField::{Day, Hour, Minute, Month, Second, Year};
-    const FULL_PRECISION: i32 = 0xFFFF;
-    let bit = |field: &sqlparser::ast::DateTimeField| match field {
-        Month => Some(1),
-        Year => Some(2),
-        Day => Some(3),
-        Hour => Some(10),
-        Minute => Some(11),
-        Second => Some(12),
-        _ => None,
-    };
     // From the longest to the shortest.
-    const ORDER: [i32; 6] = [2, 1, 3, 10, 11, 12];
-    let place = |field: &sqlparser::ast::DateTimeField| {
-        let bit = bit(field)?;
-        ORDER.iter().position(|each| *each == bit)
+    const ORDER: [i32; 6] = [YEAR, MONTH, DAY, HOUR, MINUTE, SECOND];
+    let place = |field: &sqlparser::ast::DateTimeField| match field {
+        Year => Some(0),
+        Month => Some(1),
+        Day => Some(2),
+        Hour => Some(3),
+        Minute => Some(4),
+        Second => Some(5),
+        _ => None,
     };
     let first = interval.leading_field.as_ref().and_then(place);
     let last = match &interval.last_field {
@@ -153,7 +150,7 @@ fn interval_modifier(interval: &Interval) -> Result<i32> {
     if first > last || interval.leading_precision.is_some() {
         return unsupported("these fields of INTERVAL");
     }
-    let range = ORDER[first..=last].iter().fold(0, |bits, bit| bits | 1 << bit);
+    let range = ORDER[first..=last].iter().fold(0, |bits, field| bits | field);
     let precision = interval.fractional_seconds_precision;
     let precision = precision.and_then(|p| i32::try_from(p).ok()).unwrap_or(FULL_PRECISION);
     Ok((range << 16) | precision)

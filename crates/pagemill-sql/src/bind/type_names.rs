@@ -4,6 +4,7 @@
 
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
+use pagemill_types::interval_fields;
 use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, Ident, IntervalFields,
     ObjectName, TimezoneInfo,
@@ -252,18 +253,11 @@ fn timed(oid: Oid, precision: Option<u64>) -> Result<PgType> {
 /// Source: `intervaltypmodin` in `src/backend/utils/adt/timestamp.c`, `opt_interval` of `gram.y`, PostgreSQL 14 to 18.
 fn interval(fields: Option<&IntervalFields>, precision: Option<u64>) -> Result<PgType> {
     use IntervalFields as Fields;
-    const MONTH: i32 = 1 << 1;
-    const YEAR: i32 = 1 << 2;
-    const DAY: i32 = 1 << 3;
-    const HOUR: i32 = 1 << 10;
-    const MINUTE: i32 = 1 << 11;
-    const SECOND: i32 = 1 << 12;
-    const ALL: i32 = 0x7FFF;
-    const FULL_PRECISION: i32 = 0xFFFF;
+    use interval_fields::{DAY, FULL_PRECISION, FULL_RANGE, HOUR, MINUTE, MONTH, SECOND, YEAR};
     let plain = PgType::new(oid::INTERVAL);
     let range = match fields {
         None if precision.is_none() => return Ok(plain),
-        None => ALL,
+        None => FULL_RANGE,
         Some(Fields::Year) => YEAR,
         Some(Fields::Month) => MONTH,
         Some(Fields::Day) => DAY,

@@ -8,6 +8,7 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, UInt32Type};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
+use pagemill_types::interval_fields;
 
 use super::rows::{Made, Outcome};
 use super::{Implementation, KernelCall};
@@ -72,12 +73,7 @@ pub(crate) fn formatted_type(catalog: &Catalog, type_oid: Oid, modifier: i32) ->
 
 /// Source: `intervaltypmodout` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 15.
 fn interval_modifier(packed: i32) -> String {
-    const YEAR: i32 = 1 << 2;
-    const MONTH: i32 = 1 << 1;
-    const DAY: i32 = 1 << 3;
-    const HOUR: i32 = 1 << 10;
-    const MINUTE: i32 = 1 << 11;
-    const SECOND: i32 = 1 << 12;
+    use interval_fields::{DAY, FULL_PRECISION, FULL_RANGE, HOUR, MINUTE, MONTH, SECOND, YEAR};
     let fields = [
         (YEAR, " year"),
         (MONTH, " month"),
@@ -93,10 +89,10 @@ fn interval_modifier(packed: i32) -> String {
         (HOUR | MINUTE | SECOND, " hour to second"),
         (MINUTE | SECOND, " minute to second"),
     ];
-    let wanted = (packed >> 16) & 0x7fff;
+    let wanted = (packed >> 16) & FULL_RANGE;
     let words = fields.iter().find(|(field, _)| *field == wanted).map_or("", |(_, words)| words);
-    match packed & 0xffff {
-        0xffff => words.to_owned(),
+    match packed & FULL_PRECISION {
+        FULL_PRECISION => words.to_owned(),
         digits => format!("{words}({digits})"),
     }
 }

@@ -11,6 +11,7 @@
 //! `hashfunc.c`, `hash_bytes` in `src/common/hashfn.c`, PostgreSQL 14 to 18.
 
 use arrow::array::ArrayRef;
+use pagemill_types::jenkins_hash::hash_bytes;
 
 use super::rows::{Outcome, three};
 use super::{Implementation, KernelCall};
@@ -68,40 +69,11 @@ pub(crate) fn seed(repeatable: f64) -> u32 {
     hash(&[bits as u32, (bits >> 32) as u32])
 }
 
-/// Jenkins' hash of two words or three.
+/// The hash of 32 bits of two words or three.
 fn hash(words: &[u32]) -> u32 {
-    let bytes = 4 * words.len() as u32;
-    let mut state = [0x9e37_79b9_u32.wrapping_add(bytes).wrapping_add(3_923_095); 3];
-    for (part, word) in state.iter_mut().zip(words) {
-        *part = part.wrapping_add(*word);
+    let mut bytes = [[0; 4]; 3];
+    for (bytes, word) in bytes.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
     }
-    if words.len() == 3 {
-        mix(&mut state);
-    }
-    finish(&mut state);
-    state[2]
-}
-
-fn mix([a, b, c]: &mut [u32; 3]) {
-    let step = |x: &mut u32, y: &mut u32, z: &mut u32, by: u32| {
-        *x = x.wrapping_sub(*z) ^ z.rotate_left(by);
-        *z = z.wrapping_add(*y);
-    };
-    step(a, b, c, 4);
-    step(b, c, a, 6);
-    step(c, a, b, 8);
-    step(a, b, c, 16);
-    step(b, c, a, 19);
-    step(c, a, b, 4);
-}
-
-fn finish([a, b, c]: &mut [u32; 3]) {
-    let step = |x: &mut u32, y: &u32, by: u32| *x = (*x ^ *y).wrapping_sub(y.rotate_left(by));
-    step(c, b, 14);
-    step(a, c, 11);
-    step(b, a, 25);
-    step(c, b, 16);
-    step(a, c, 4);
-    step(b, a, 14);
-    step(c, b, 24);
+    hash_bytes(bytes[..words.len()].as_flattened(), 0) as u32
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, BinaryBuilder};
+use pagemill_types::interval_fields as field;
 
 use super::super::integers::division_by_zero;
 use super::super::rows::{Given, Held, Made, Outcome, Plain, one, two};
@@ -236,26 +237,13 @@ fn justify(mut of: Interval) -> Outcome<Interval> {
     Ok(same_sign_of_days(of))
 }
 
-/// The bits of the fields in a modifier.
-///
-/// Source: `INTERVAL_MASK` in `src/include/utils/timestamp.h`, field numbers in `datetime.h`, PostgreSQL 18.
-mod field {
-    pub(super) const MONTH: i32 = 1 << 1;
-    pub(super) const YEAR: i32 = 1 << 2;
-    pub(super) const DAY: i32 = 1 << 3;
-    pub(super) const HOUR: i32 = 1 << 10;
-    pub(super) const MINUTE: i32 = 1 << 11;
-    pub(super) const SECOND: i32 = 1 << 12;
-    pub(super) const ALL: i32 = 0x7FFF;
-}
-
 /// Only the fields of the type, and its places of a second.
 pub(super) fn to_precision(mut of: Interval, modifier: i32) -> Outcome<Interval> {
-    use field::{ALL, MONTH, SECOND, YEAR};
+    use field::{FULL_PRECISION, FULL_RANGE, MONTH, SECOND, YEAR};
     if modifier < 0 {
         return Ok(of);
     }
-    let (range, precision) = ((modifier >> 16) & 0x7FFF, modifier & 0xFFFF);
+    let (range, precision) = ((modifier >> 16) & FULL_RANGE, modifier & FULL_PRECISION);
     let smallest = match range {
         YEAR => {
             of.months = of.months / 12 * 12;
@@ -263,7 +251,7 @@ pub(super) fn to_precision(mut of: Interval, modifier: i32) -> Outcome<Interval>
         }
         MONTH => None,
         both if both == YEAR | MONTH => None,
-        ALL => Some(1),
+        FULL_RANGE => Some(1),
         fields if fields & SECOND != 0 => Some(1),
         fields if fields & field::MINUTE != 0 => Some(MINUTE),
         fields if fields & field::HOUR != 0 => Some(HOUR),
@@ -275,7 +263,7 @@ pub(super) fn to_precision(mut of: Interval, modifier: i32) -> Outcome<Interval>
         Some(0) => of.micros = 0,
         Some(unit) => of.micros = of.micros / unit * unit,
     }
-    if precision != 0xFFFF {
+    if precision != FULL_PRECISION {
         of.micros = round_to(of.micros, precision).ok_or_else(interval_out_of_range)?;
     }
     Ok(of)

@@ -2,8 +2,7 @@
 //!
 //! Fields to the right of the last one are cut off, those to the left of the first one stay. So the
 //! last field is all that counts: `interval year to month` is `interval month`.
-//! Source: `AdjustIntervalForTypmod` in `src/backend/utils/adt/timestamp.c`, `INTERVAL_TYPMOD` in
-//! `src/include/utils/timestamp.h`, PostgreSQL 14 to 18. (17 and later refuse a value that rounding
+//! Source: `AdjustIntervalForTypmod` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18. (17 and later refuse a value that rounding
 //! makes too large; before, it wraps round.)
 
 use pagemill_format::ids::PgVersion;
@@ -12,17 +11,7 @@ use super::sum::Interval;
 use crate::input::InputError;
 use crate::input::datetime::calendar::{MOST_DIGITS, round};
 use crate::input::datetime::words::Unit;
-
-const MONTH: i32 = 1 << 1;
-const YEAR: i32 = 1 << 2;
-const DAY: i32 = 1 << 3;
-const HOUR: i32 = 1 << 10;
-const MINUTE: i32 = 1 << 11;
-const SECOND: i32 = 1 << 12;
-/// No fields were named.
-const FULL_RANGE: i32 = 0x7FFF;
-/// No precision was named.
-const FULL_PRECISION: i32 = 0xFFFF;
+use crate::interval_fields::{DAY, FULL_PRECISION, FULL_RANGE, HOUR, MINUTE, MONTH, SECOND, YEAR};
 
 const MICROS_PER_MINUTE: i64 = 60_000_000;
 const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
@@ -39,7 +28,7 @@ impl IntervalType {
     }
 
     fn range(self) -> i32 {
-        if self.typmod < 0 { FULL_RANGE } else { self.typmod >> 16 & 0x7FFF }
+        if self.typmod < 0 { FULL_RANGE } else { self.typmod >> 16 & FULL_RANGE }
     }
 
     /// True for `interval minute to second`.
@@ -106,7 +95,7 @@ impl IntervalType {
     }
 
     fn round(self, interval: &mut Interval, version: PgVersion) -> Result<(), InputError> {
-        let digits = self.typmod & 0xFFFF;
+        let digits = self.typmod & FULL_PRECISION;
         if digits == FULL_PRECISION {
             return Ok(());
         }
