@@ -115,18 +115,12 @@ impl ScalarUDFImpl for PgFunction {
     fn invoke_with_args(&self, given: ScalarFunctionArgs) -> QueryResult<ColumnarValue> {
         let is_constant = given.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { given.number_rows };
-        // The engine asks what a condition is of columns of NULLs, which have no type then.
-        let array = |(arg, takes): (ColumnarValue, &DataType)| match arg.data_type() {
-            DataType::Null => Ok(new_null_array(takes, rows)),
-            _ => arg.into_array(rows),
-        };
         let piece = rows_at_once(&given.args, rows);
         if piece < rows {
             return self.in_pieces(&given, piece);
         }
         let has_arguments = !given.args.is_empty();
-        let arguments = given.args.into_iter().zip(&self.takes);
-        let arrays: Vec<ArrayRef> = arguments.map(array).collect::<QueryResult<_>>()?;
+        let arrays = columns_of(given.args, &self.takes, rows)?;
         let found = (self.kernel)(&self.call, &arrays).map_err(DataFusionError::from)?;
         assert_eq!(found.data_type(), &self.call.carrier, "{} gives what it says", self.call.key);
         match is_constant && has_arguments {
@@ -134,6 +128,20 @@ impl ScalarUDFImpl for PgFunction {
             false => Ok(ColumnarValue::Array(found)),
         }
     }
+}
+
+/// The arguments of a call as columns of so many rows.
+pub(crate) fn columns_of(
+    arguments: Vec<ColumnarValue>,
+    takes: &[DataType],
+    rows: usize,
+) -> QueryResult<Vec<ArrayRef>> {
+    // The engine asks what a condition is of columns of NULLs, which have no type then.
+    let column = |(argument, takes): (ColumnarValue, &DataType)| match argument.data_type() {
+        DataType::Null => Ok(new_null_array(takes, rows)),
+        _ => argument.into_array(rows),
+    };
+    arguments.into_iter().zip(takes).map(column).collect()
 }
 
 /// How many rows have room for all constants at once.

@@ -49,6 +49,7 @@ use tokio::sync::OnceCell;
 
 use crate::catalog::Catalog;
 use crate::error::Result;
+use crate::functions::logic::json_queries::remembers_rows;
 use crate::nested::runs_queries;
 use crate::parameters::ParameterValue;
 use crate::scan::{KeyLookup, ScanContext, is_relation_scan, renewed_scan};
@@ -285,14 +286,14 @@ fn calls_for_placeholders(plan: LogicalPlan) -> QueryResult<LogicalPlan> {
 
 /// True where parameters stand only where any value is as well planned as another, and all steps can be run again.
 fn is_kept(plan: &dyn ExecutionPlan) -> QueryResult<bool> {
-    let (mut has_parameters, mut has_queries) = (false, false);
+    let (mut has_parameters, mut is_of_one_run) = (false, false);
     plan.apply_expressions(&mut |expr| {
         has_parameters |= contains_parameter(expr);
-        has_queries |= runs_queries(expr);
+        is_of_one_run |= runs_queries(expr) || remembers_rows(expr);
         Ok(TreeNodeRecursion::Continue)
     })?;
     let may_have = plan.is::<ProjectionExec>() || is_relation_scan(plan);
-    if !is_known(plan) || has_queries || (has_parameters && !may_have) {
+    if !is_known(plan) || is_of_one_run || (has_parameters && !may_have) {
         return Ok(false);
     }
     for child in plan.children() {

@@ -26,6 +26,7 @@ use pagemill_types::builtin::oid;
 
 use super::logic::json_queries::TableRows;
 use super::rows::Outcome;
+use super::text_form::scalar_of_payload;
 use super::{datetime, logic, ranges, text_search};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
@@ -142,6 +143,32 @@ pub(crate) fn made<T: Send + 'static>(
     put: fn(T, &mut [Cells]) -> Outcome<()>,
 ) -> Box<dyn Series> {
     Box::new(Made { rows: rows.into_iter(), put })
+}
+
+/// The same of payloads, one for each column of the call; nothing for NULL.
+pub(crate) fn made_of_payloads(
+    call: &SetCall,
+    rows: Vec<Vec<Option<Vec<u8>>>>,
+) -> Outcome<Box<dyn Series>> {
+    let shown = |values: Vec<Option<Vec<u8>>>| {
+        let cell = |(column, value): (&SetColumn, Option<Vec<u8>>)| {
+            let scalar = |payload: Vec<u8>| {
+                scalar_of_payload(&call.catalog, column.ty, &column.carrier, &payload)
+            };
+            value.map(scalar).transpose()
+        };
+        call.columns.iter().zip(values).map(cell).collect::<Outcome<Vec<_>>>()
+    };
+    let rows = rows.into_iter().map(shown).collect::<Outcome<Vec<_>>>()?;
+    Ok(made(rows, |row, out| {
+        for (value, cells) in row.into_iter().zip(out) {
+            match value {
+                Some(value) => cells.scalar(value)?,
+                None => cells.null()?,
+            }
+        }
+        Ok(())
+    }))
 }
 
 /// A function as overload resolution chose it.

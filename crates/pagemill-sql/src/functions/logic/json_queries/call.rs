@@ -7,15 +7,18 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, new_null_array};
+use arrow::array::{Array as _, ArrayRef};
 use arrow::datatypes::DataType;
 use datafusion::common::Result as QueryResult;
+use datafusion::common::tree_node::TreeNode as _;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use super::super::super::call::columns_of;
 use super::super::super::keys::payloads;
 use super::super::super::sets::typed_cells;
 use super::super::super::text_form::scalar_of_payload;
@@ -51,6 +54,15 @@ pub(crate) fn search(
     let function = Arc::new(ScalarUDF::new_from_impl(call));
     let expr = Expr::ScalarFunction(ScalarFunction::new_udf(function, exprs));
     Typed::new(expr, result, carrier)
+}
+
+/// True where an expression remembers what its rows were so far, which is another run's in a plan that is kept.
+pub(crate) fn remembers_rows(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_one = |part: &Arc<dyn PhysicalExpr>| {
+        part.downcast_ref::<ScalarFunctionExpr>()
+            .is_some_and(|call| call.fun().inner().is::<SearchCall>())
+    };
+    expr.exists(|part| Ok(is_one(part))).unwrap_or(true) // default: looking does not fail
 }
 
 struct SearchCall {
@@ -106,19 +118,17 @@ impl ScalarUDFImpl for SearchCall {
 
     fn invoke_with_args(&self, given: ScalarFunctionArgs) -> QueryResult<ColumnarValue> {
         let rows = given.number_rows;
-        let column = |(value, takes): (ColumnarValue, &DataType)| match value.data_type() {
-            DataType::Null => Ok(new_null_array(takes, rows)),
-            _ => value.into_array(rows),
-        };
-        let columns = given.args.into_iter().zip(&self.takes).map(column);
-        let columns = columns.collect::<QueryResult<Vec<ArrayRef>>>()?;
-        let found = self.found(&columns, rows).map_err(DataFusionError::from)?;
+        // Asked what it is of a document without a type, it has met no row.
+        let is_of_none = given.args.iter().take(2).any(|arg| arg.data_type() == DataType::Null);
+        let seen = if is_of_none { &Seen::default() } else { &self.seen };
+        let columns = columns_of(given.args, &self.takes, rows)?;
+        let found = self.found(&columns, rows, seen).map_err(DataFusionError::from)?;
         Ok(ColumnarValue::Array(found))
     }
 }
 
 impl SearchCall {
-    fn found(&self, columns: &[ArrayRef], rows: usize) -> Outcome<ArrayRef> {
+    fn found(&self, columns: &[ArrayRef], rows: usize, seen: &Seen) -> Outcome<ArrayRef> {
         let mut cells = typed_cells(&self.carrier);
         let (mut paths, catalog) = (Paths::default(), &*self.catalog);
         in_session(catalog, true, |settings| {
@@ -126,7 +136,7 @@ impl SearchCall {
                 let given = (columns.get(2..).unwrap_or_default(), &self.arguments[2..]); // default: there are two at least
                 let passed = passed(catalog, &self.names, given, row)?;
                 let argument = |at: usize, ty: PgType| value(catalog, ty, &columns[at], row);
-                let (passed, argument, seen) = (&passed, &argument, &self.seen);
+                let (passed, argument) = (&passed, &argument);
                 let place = Place { catalog, settings, passed, argument, seen };
                 let payload = |at: usize| {
                     let column = &columns[at];

@@ -24,7 +24,7 @@ mod rows;
 use super::super::rows::Outcome;
 pub(crate) use super::jsonpath::Wrapper;
 use crate::types::PgType;
-pub(crate) use call::search;
+pub(crate) use call::{remembers_rows, search};
 pub(crate) use decoded::text_of_bytes;
 pub(crate) use predicate::{is_json, unique_json};
 pub(crate) use rows::{Scan, TableColumn, TableRows, begin};

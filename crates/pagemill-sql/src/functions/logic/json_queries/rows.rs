@@ -16,8 +16,7 @@
 use arrow::array::{Array as _, ArrayRef};
 
 use super::super::super::keys::payloads;
-use super::super::super::sets::{Series, SetCall, made};
-use super::super::super::text_form::scalar_of_payload;
+use super::super::super::sets::{Series, SetCall, made_of_payloads};
 use super::super::jsonpath::{Path, Query};
 use super::super::path_searches::in_session;
 use super::arguments::{passed, value};
@@ -66,30 +65,11 @@ pub(crate) fn begin(
     let Some(table) = &call.table else {
         return Err(StatementError::unsupported("rows of a document without columns"));
     };
-    if arguments[0].is_null(row) {
-        return Ok(made(Vec::<Vec<Value>>::new(), |_, _| Ok(())));
-    }
-    let found = found(call, table, arguments, row)?;
-    let shown = |values: Vec<Value>| {
-        let columns = call.columns.iter().zip(values);
-        let cell = |(column, value): (&super::super::super::sets::SetColumn, Value)| {
-            let scalar = |payload: Vec<u8>| {
-                scalar_of_payload(&call.catalog, column.ty, &column.carrier, &payload)
-            };
-            value.map(scalar).transpose()
-        };
-        columns.map(cell).collect::<Outcome<Vec<_>>>()
+    let rows = match arguments[0].is_null(row) {
+        true => Vec::new(),
+        false => found(call, table, arguments, row)?,
     };
-    let rows = found.into_iter().map(shown).collect::<Outcome<Vec<_>>>()?;
-    Ok(made(rows, |row, out| {
-        for (value, cells) in row.into_iter().zip(out) {
-            match value {
-                Some(value) => cells.scalar(value)?,
-                None => cells.null()?,
-            }
-        }
-        Ok(())
-    }))
+    made_of_payloads(call, rows)
 }
 
 fn found(

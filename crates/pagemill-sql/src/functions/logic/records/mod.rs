@@ -25,8 +25,8 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _};
 
 use super::super::keys::payloads;
 use super::super::rows::Outcome;
-use super::super::sets::{Series, SetCall, SetColumn, made};
-use super::super::text_form::{payload_of, scalar_of_payload};
+use super::super::sets::{Series, SetCall, SetColumn, made_of_payloads};
+use super::super::text_form::payload_of;
 use super::documents::{Kind, elements, require_characters};
 use super::members::document;
 use crate::error::StatementError;
@@ -65,26 +65,7 @@ pub(crate) fn begin(
     arguments: &[ArrayRef],
     row: usize,
 ) -> Outcome<Box<dyn Series>> {
-    let rows = rows(call, arguments, row)?;
-    let shown = |values: Vec<Value>| {
-        let column = |(column, value): (&SetColumn, Value)| {
-            let scalar = |payload: Vec<u8>| {
-                scalar_of_payload(&call.catalog, column.ty, &column.carrier, &payload)
-            };
-            value.map(scalar).transpose()
-        };
-        call.columns.iter().zip(values).map(column).collect::<Outcome<Vec<_>>>()
-    };
-    let rows = rows.into_iter().map(shown).collect::<Outcome<Vec<_>>>()?;
-    Ok(made(rows, |row, out| {
-        for (value, cells) in row.into_iter().zip(out) {
-            match value {
-                Some(value) => cells.scalar(value)?,
-                None => cells.null()?,
-            }
-        }
-        Ok(())
-    }))
+    made_of_payloads(call, rows(call, arguments, row)?)
 }
 
 fn rows(call: &SetCall, arguments: &[ArrayRef], row: usize) -> Outcome<Vec<Vec<Value>>> {

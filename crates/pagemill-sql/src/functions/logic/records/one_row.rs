@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, StructArray, new_null_array};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, StructArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::Result as QueryResult;
@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
+use super::super::super::call::columns_of;
 use super::super::super::row_forms::shown_row;
 use super::super::super::row_values::{field_at, presence};
 use super::super::super::rows::Outcome;
@@ -97,12 +98,7 @@ impl ScalarUDFImpl for FillRow {
 
     fn invoke_with_args(&self, given: ScalarFunctionArgs) -> QueryResult<ColumnarValue> {
         let rows = given.number_rows;
-        let column = |(value, takes): (ColumnarValue, &DataType)| match value.data_type() {
-            DataType::Null => Ok(new_null_array(takes, rows)),
-            _ => value.into_array(rows),
-        };
-        let columns = given.args.into_iter().zip(&self.takes).map(column);
-        let columns = columns.collect::<QueryResult<Vec<ArrayRef>>>()?;
+        let columns = columns_of(given.args, &self.takes, rows)?;
         let made = match &*self.call.key == VALID {
             true => self.tested(&columns, rows),
             false => self.filled(&columns, rows),
