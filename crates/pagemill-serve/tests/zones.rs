@@ -2,6 +2,8 @@
 //!
 //! Each question is asked of psql in nine zones, by users with settings of their own, before the server stops and after.
 
+mod support;
+
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -104,22 +106,8 @@ fn all(client: impl Fn() -> Command, user: &str) -> Result<Vec<(String, String)>
 #[test]
 fn sessions_have_their_own_zones_and_roles() -> Result<()> {
     let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
-    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    let cluster = TestCluster::create(&install, &ClusterOptions::default())?;
     cluster.psql("postgres", TABLES)?;
     let user = cluster.psql("postgres", "select current_user")?.trim().to_owned();
-    let expected = all(|| cluster.psql_command("postgres"), &user)?;
-    cluster.stop()?;
-    let served = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
-        command.args(["-q", "serve", "-D"]).arg(cluster.data_dir()).arg("--exec");
-        command.arg(install.psql()).args(["-X", "-q"]);
-        command
-    };
-    for ((what, expected), (_, found)) in expected.iter().zip(all(served, &user)?) {
-        for (line, (expected, found)) in expected.lines().zip(found.lines()).enumerate() {
-            assert_eq!(found, expected, "{what}, line {line}");
-        }
-        assert_eq!(&found, expected, "{what}");
-    }
-    Ok(())
+    support::check_alike(cluster, &install, |client| all(client, &user))
 }

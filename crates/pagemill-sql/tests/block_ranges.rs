@@ -169,23 +169,43 @@ fn left(path: &str, index: &str) -> Result<(u32, u32)> {
     Ok((numbers.next().context("blocks")?, numbers.next().context("of blocks")?))
 }
 
-fn check(install: &PgInstall) -> Result<()> {
-    let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
-    cluster.psql("postgres", TABLES)?;
-    let statement = |condition: &str| {
-        format!("select count(*), sum(id), min(t), max(x) from logged where {condition}")
-    };
-    let known = CONDITIONS.map(|condition| {
+/// Answers to the same statement under each condition are the server's, which stops meanwhile.
+fn check_answers(
+    cluster: &mut TestCluster,
+    conditions: &[&str],
+    statement: impl Fn(&str) -> String,
+) -> Result<()> {
+    let known = conditions.iter().map(|condition| {
         let copied = format!("copy ({}) to stdout (format csv, header)", statement(condition));
         cluster.psql("postgres", &copied)
     });
+    let known = known.collect::<Result<Vec<_>>>()?;
     cluster.stop()?;
-    for (condition, known) in CONDITIONS.iter().zip(known) {
-        let found = answered(&cluster, &statement(condition))?;
-        assert_eq!(found.trim_end(), known?.trim_end(), "{condition}");
+    for (condition, known) in conditions.iter().zip(known) {
+        let found = answered(cluster, &statement(condition))?;
+        assert_eq!(found.trim_end(), known.trim_end(), "{condition}");
     }
+    Ok(())
+}
+
+/// An index leaves so few blocks of a table for each condition.
+fn check_places(cluster: &TestCluster, table: &str, places: &[(&str, &str, u32)]) -> Result<()> {
+    for (condition, index, most) in places {
+        let path = path(cluster, &format!("select t from {table} where {condition}"))?;
+        let (blocks, all) = left(&path, index).with_context(|| (*condition).to_owned())?;
+        ensure!(blocks <= *most && all > 200, "{condition}: {blocks} of {all}");
+    }
+    Ok(())
+}
+
+fn check(install: &PgInstall) -> Result<()> {
+    let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
+    cluster.psql("postgres", TABLES)?;
+    check_answers(&mut cluster, &CONDITIONS, |condition| {
+        format!("select count(*), sum(id), min(t), max(x) from logged where {condition}")
+    })?;
     // Forty are behind the last summary.
-    for (condition, index, most) in [
+    let places = [
         ("id = 17", "logged_id", 60),
         ("id in (5, 12000, 19999, 70000)", "logged_id", 130),
         ("at between '2024-01-05' and '2024-01-05 03:00'", "logged_several", 80),
@@ -193,11 +213,8 @@ fn check(install: &PgInstall) -> Result<()> {
         ("t like '000190%'", "logged_several", 160),
         ("f between 0 and 0.5", "logged_others", 110),
         ("u = '00000000-0000-0000-0000-000000000fff'", "logged_others", 110),
-    ] {
-        let path = path(&cluster, &format!("select x from logged where {condition}"))?;
-        let (blocks, all) = left(&path, index).context(condition)?;
-        ensure!(blocks <= most && all > 200, "{condition}: {blocks} of {all}");
-    }
+    ];
+    check_places(&cluster, "logged", &places)?;
     for (condition, told) in [
         ("o = 15000", "index logged_collated, which leaves"),
         ("day is null", "whole table"),
@@ -237,24 +254,10 @@ const PLACES: [(&str, &str, u32); 15] = [
 fn check_classes(install: &PgInstall) -> Result<()> {
     let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
     cluster.psql("postgres", CLASSED)?;
-    let statement = |condition: &str| {
+    check_answers(&mut cluster, &CLASSED_CONDITIONS, |condition| {
         format!("select count(*), sum(id), min(t), max(d) from classed where {condition}")
-    };
-    let known = CLASSED_CONDITIONS.map(|condition| {
-        let copied = format!("copy ({}) to stdout (format csv, header)", statement(condition));
-        cluster.psql("postgres", &copied)
-    });
-    cluster.stop()?;
-    for (condition, known) in CLASSED_CONDITIONS.iter().zip(known) {
-        let found = answered(&cluster, &statement(condition))?;
-        assert_eq!(found.trim_end(), known?.trim_end(), "{condition}");
-    }
-    for (condition, index, most) in PLACES {
-        let path = path(&cluster, &format!("select t from classed where {condition}"))?;
-        let (blocks, all) = left(&path, index).context(condition)?;
-        ensure!(blocks <= most && all > 200, "{condition}: {blocks} of {all}");
-    }
-    Ok(())
+    })?;
+    check_places(&cluster, "classed", &PLACES)
 }
 
 /// Whatever an operator class keeps of a range of blocks, it leaves out no row.

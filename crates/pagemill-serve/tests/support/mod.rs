@@ -9,10 +9,36 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use pagemill_testkit::TestCluster;
+use pagemill_testkit::{PgInstall, TestCluster};
 
 /// How long a server may take until its socket is there, on a machine that does other things.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What psql is told by a server, and by `pagemill-serve` on its files once it has stopped, is the same: `all` asks by a client and
+/// says what each answer is of.
+#[allow(dead_code)] // Not all tests ask by psql.
+pub(crate) fn check_alike(
+    mut cluster: TestCluster,
+    install: &PgInstall,
+    all: impl Fn(&dyn Fn() -> Command) -> Result<Vec<(String, String)>>,
+) -> Result<()> {
+    let expected = all(&|| cluster.psql_command("postgres"))?;
+    cluster.stop()?;
+    let served = Served::start(&cluster, &["-p", "5432"])?;
+    let found = all(&|| {
+        let mut client = Command::new(install.psql());
+        client.args(["-X", "-q", "-p", "5432", "-d", "postgres", "-h"]);
+        client.arg(served.directory.path());
+        client
+    })?;
+    for ((what, expected), (_, found)) in expected.iter().zip(found) {
+        for (line, (expected, found)) in expected.lines().zip(found.lines()).enumerate() {
+            assert_eq!(found, expected, "{what}, line {line}");
+        }
+        assert_eq!(&found, expected, "{what}");
+    }
+    Ok(())
+}
 
 pub(crate) struct Served {
     pub(crate) child: Child,
