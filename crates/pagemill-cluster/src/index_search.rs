@@ -30,6 +30,8 @@ pub struct SearchIndex {
     pub class: ClassRow,
     /// Its own columns and files.
     pub relation: Relation,
+    /// The positions in the table of its columns, included ones at the end; `None` for an expression.
+    pub positions: Vec<Option<usize>>,
     /// The leading key columns by which it can be.
     pub keys: Vec<SearchKey>,
     /// Their order.
@@ -158,8 +160,10 @@ impl Database {
             }
         }
         let is_unique = row.is_unique && keys.len() == row.key_count;
-        let order = KeyOrder::new(columns);
-        Ok(Ok(SearchIndex { class: class.clone(), relation, keys, order, is_unique }))
+        let (class, order) = (class.clone(), KeyOrder::new(columns));
+        let place = |number: &i16| (*number > 0).then(|| position(*number));
+        let positions = row.columns.iter().map(place).collect();
+        Ok(Ok(SearchIndex { class, relation, positions, keys, order, is_unique }))
     }
 
     fn search_key(

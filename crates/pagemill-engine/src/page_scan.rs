@@ -321,8 +321,13 @@ impl<'a> BlockLocation<'a> {
 
     /// Damage to a tuple on this block.
     pub(crate) fn damage(self, line_pointer: u16, what: impl Into<String>) -> Damage {
+        self.page_damage(what).at_line_pointer(line_pointer)
+    }
+
+    /// Damage to the block.
+    pub(crate) fn page_damage(self, what: impl Into<String>) -> Damage {
         let (path, _) = self.files.locate(self.block);
-        Damage::in_block(path, self.files.fork(), self.block, what).at_line_pointer(line_pointer)
+        Damage::in_block(path, self.files.fork(), self.block, what)
     }
 
     /// Damage to a tuple, or to the log that should tell its fate.

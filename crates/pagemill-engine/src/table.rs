@@ -65,6 +65,21 @@ impl Table {
         Ok(Self { relation, files, present, effective_io_concurrency, reads_around })
     }
 
+    /// The files of a B-tree index, as a table of its own columns; `None` where not all of its blocks are there.
+    ///
+    /// # Errors
+    /// When a directory or the size of a file cannot be read.
+    pub fn of_index(database: &Database, relation: Relation) -> Result<Option<Self>> {
+        let cluster = database.cluster();
+        let fork = fork_with_rows(cluster, &relation.class);
+        let files = cluster.fork(&relation.base, fork)?;
+        let Some(files) = files.filter(|files| files.damage().is_empty()) else { return Ok(None) };
+        let present = present_ranges(&files);
+        let (effective_io_concurrency, reads_around) = device_settings(database, &relation.class);
+        let files = Some(Arc::new(files));
+        Ok(Some(Self { relation, files, present, effective_io_concurrency, reads_around }))
+    }
+
     /// A table without blocks, for what a partitioned table has itself: columns.
     pub fn without_rows(relation: Relation) -> Self {
         let effective_io_concurrency = DEFAULT_EFFECTIVE_IO_CONCURRENCY;

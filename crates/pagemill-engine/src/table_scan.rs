@@ -14,7 +14,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pagemill_cluster::{Cluster, ClusterLog, Damage, heap};
+use pagemill_cluster::{Cluster, ClusterLog, Damage, RelationKind, heap};
 use pagemill_format::page::Page;
 use pagemill_format::tuple::{AttributeWalk, HeapTuple, Span};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
@@ -302,6 +302,11 @@ impl<'s> TupleRow<'s> {
     pub fn value_damage(&self, column: &str, error: FormatError) -> Result<Damage> {
         let what = value_damage(error)?.to_string();
         let files = self.table.files().expect("a tuple lies in a file"); // infallible: it was read
+        if self.table.relation.class.kind == RelationKind::Index {
+            let (path, _) = files.locate(BlockNumber(0));
+            let what = format!("the entry of row {}: {what}", self.tid);
+            return Ok(Damage::in_file(path, what).in_column(column));
+        }
         let place = BlockLocation::new(files, self.tid.block);
         Ok(place.damage(self.tid.line_pointer, what).in_column(column))
     }

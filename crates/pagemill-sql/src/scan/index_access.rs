@@ -27,6 +27,7 @@ use super::account::ScanAccount;
 use super::first_rows::{FirstRows, OrderedSearch, ordered_search};
 use super::first_rows_scan::{Walked, is_few, walk};
 use super::index_conditions::{Conditions, KeyValue, Reader};
+use super::key_access::{KeyAccess, covering_index};
 use super::range_access::{by_ranges, range_index_of_conditions};
 use super::source::RelationSource;
 use super::tid_access::blocks_of_tids;
@@ -69,6 +70,8 @@ pub(super) enum Access {
     Tids(Arc<[Tid]>),
     /// All of them are on these blocks.
     Blocks(Arc<[Range<u32>]>),
+    /// An index tells all that is wanted of them.
+    Keys(Arc<KeyAccess>),
     /// They were read already.
     Rows(Arc<[RecordBatch]>),
 }
@@ -84,6 +87,17 @@ pub(super) struct Decision {
 impl Decision {
     fn whole(reason: impl Into<Arc<str>>) -> Self {
         Self { access: Access::Whole, reason: reason.into() }
+    }
+
+    fn keys(keys: KeyAccess) -> Self {
+        let reason = keys.reason().into();
+        Self { access: Access::Keys(Arc::new(keys)), reason }
+    }
+
+    /// How many blocks of the table it names, where it names them.
+    fn blocks(&self) -> u32 {
+        let Access::Blocks(blocks) = &self.access else { return 0 };
+        blocks.iter().map(|range| range.end - range.start).sum()
     }
 }
 
@@ -107,17 +121,17 @@ impl IndexAccess {
         account: &mut ScanAccount,
     ) -> Result<Access> {
         let Some((table, _)) = source.parts.get(part) else { return Ok(Access::Whole) };
-        if source.filters.is_empty() && source.first_rows.is_none() {
-            return Ok(Access::Whole);
-        }
         let conditions = conditions(source);
         let mut decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, decision)) = decided.get(&part)
-            && *of == conditions
+        let known = decided.get(&part);
+        if let Some((of, decision)) = known
+            && (*of == conditions || matches!(decision.access, Access::Keys(_)))
         {
             return Ok(decision.access.clone());
         }
-        let decision = decide(source, table, &conditions, account)?;
+        // Conditions may come up while the statement runs. Other threads take parts of the table by then, and not of an index.
+        let keys = if known.is_none() { KeyAccess::of(source, table)? } else { None };
+        let decision = decide(source, (table, keys), &conditions, account)?;
         let access = decision.access.clone();
         decided.insert(part, (conditions, decision));
         Ok(access)
@@ -173,9 +187,14 @@ impl IndexAccess {
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
         let decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut reasons: Vec<&str> = decided.values().map(|(_, found)| &*found.reason).collect();
+        // That a table is read as a whole without any conditions goes without saying.
+        let is_plain = source.filters.is_empty() && source.first_rows.is_none();
+        let is_told = |found: &&Decision| !is_plain || matches!(found.access, Access::Keys(_));
+        let found = decided.values().map(|(_, found)| found).filter(is_told);
+        let mut reasons: Vec<&str> = found.map(|found| &*found.reason).collect();
         reasons.sort_unstable();
         match &reasons[..] {
+            [] if !decided.is_empty() => return Ok(()),
             [] => drop(decided),
             [only] => return write!(f, ", access={only}"),
             [first, .., last] if first == last => return write!(f, ", access={first}"),
@@ -200,14 +219,18 @@ fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>
         let name = String::from_utf8_lossy(&search.index.class.name);
         return Ok(Some(format!("index {name} in its order if that is not long")));
     }
+    let covering = covering_index(source, table)?.map(|index| {
+        let name = String::from_utf8_lossy(&index.class.name);
+        format!("index {name} alone if nearly all rows are visible to everybody")
+    });
     if conditions.is_empty() {
         let index = index_of_runtime_keys(source, table)?;
-        return Ok(index.map(|name| format!("index {name} if few keys are joined")));
+        return Ok(covering.or(index.map(|name| format!("index {name} if few keys are joined"))));
     }
     let (found, why) = candidates(source, table, &conditions)?;
     let ranges = range_index_of_conditions(source, table, &conditions)?;
     Ok(Some(match (&found[..], ranges) {
-        ([], None) => whole_table(&why),
+        ([], None) => covering.unwrap_or_else(|| whole_table(&why)),
         ([], Some(ranges)) => format!("blocks that index {ranges} leaves"),
         ([first, ..], None) => format!("index {} if few rows match", first.name()),
         ([first, ..], Some(ranges)) => {
@@ -281,13 +304,14 @@ fn whole_table(why: &[String]) -> String {
 /// Goes along an index, or searches the best ones, until one leads to few blocks.
 fn decide(
     source: &RelationSource,
-    table: &Arc<Table>,
+    (table, keys): (&Arc<Table>, Option<KeyAccess>),
     conditions: &Conditions,
     account: &mut ScanAccount,
 ) -> Result<Decision> {
     let database = source.context.catalog.database();
     if conditions.is_empty() && source.first_rows.is_none() {
-        return Ok(Decision::whole("whole table, whose conditions name no keys"));
+        let whole = || Decision::whole("whole table, whose conditions name no keys");
+        return Ok(keys.map_or_else(whole, Decision::keys));
     }
     if let Some(decision) = by_tids(source, table, conditions) {
         return Ok(decision);
@@ -319,16 +343,25 @@ fn decide(
             Walked::NotWorth(cause) => why.insert(0, cause),
         }
     }
+    // An index alone is better than more blocks of the table than it has.
+    let LookupLimits { blocks, tids, share } = limits(table);
+    let limits = LookupLimits {
+        blocks: keys.as_ref().map_or(blocks, |keys| keys.cost().min(blocks)),
+        tids,
+        share,
+    };
     for candidate in found.iter().take(MOST_TRIED) {
-        match look_up(source, table, candidate, limits(table))? {
+        match look_up(source, table, candidate, limits)? {
             Tried::Found(decision) => return Ok(decision),
             Tried::TooMany(cause) => why.insert(0, cause),
             Tried::Unusable(cause) => why.push(cause),
         }
     }
-    match by_ranges(source, table, conditions)? {
-        Ok(decision) => Ok(decision),
-        Err(causes) => {
+    match (by_ranges(source, table, conditions)?, keys) {
+        (Ok(decision), Some(keys)) if decision.blocks() > keys.cost() => Ok(Decision::keys(keys)),
+        (Ok(decision), _) => Ok(decision),
+        (Err(_), Some(keys)) => Ok(Decision::keys(keys)),
+        (Err(causes), None) => {
             why.extend(causes);
             Ok(Decision::whole(whole_table(&why)))
         }

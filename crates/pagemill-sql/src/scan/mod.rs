@@ -18,6 +18,7 @@ mod index_access;
 mod index_conditions;
 mod index_payload;
 mod index_pool;
+mod key_access;
 mod lookup;
 mod opener;
 mod partitions;

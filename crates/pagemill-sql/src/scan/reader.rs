@@ -21,7 +21,8 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::error::DataFusionError;
 use pagemill_arrow::{BatchBuilder, InfinityChoice, Plan};
 use pagemill_engine::{
-    DamageLog, RunScan, ScanOptions, ScanRequest, StepColumns, Table, TableScan, TidScan, TupleRow,
+    DamageLog, KeyScan, RunScan, ScanOptions, ScanRequest, StepColumns, Table, TableScan, TidScan,
+    TupleRow,
 };
 use pagemill_format::{Oid, Tid};
 use pagemill_types::builtin::oid;
@@ -30,6 +31,7 @@ use super::ScanContext;
 use super::account::ScanAccount;
 use super::filters::{RowFilter, ScanFilters};
 use super::index_access::Access;
+use super::key_access::KeyAccess;
 use super::opener::Output;
 use super::relation_table::TableColumn;
 use super::source::RelationSource;
@@ -63,6 +65,11 @@ impl RowReader<'_> {
             Access::Tids(tids) => self.read_found(&tids, &mut damage)?,
             Access::Blocks(blocks) => {
                 self.read_passing(&within(&blocks, &self.blocks), &mut damage)?;
+            }
+            Access::Keys(keys) => {
+                if self.read_keys(&keys, &mut damage)? {
+                    self.read_passing(&within(&keys.mixed, &self.blocks), &mut damage)?;
+                }
             }
             Access::Whole if self.source.filters.is_empty() => self.read_all(&mut damage)?,
             Access::Whole => {
@@ -128,6 +135,31 @@ impl RowReader<'_> {
                 .sort_by(|a, b| choices[*a].rank().total_cmp(&choices[*b].rank()));
         }
         wanted.hand_over_rest(&mut self.out)
+    }
+
+    /// Reads the rows that an index alone tells of, and chooses among them; false when no more are wanted.
+    fn read_keys(&mut self, keys: &KeyAccess, damage: &mut DamageLog) -> Result<bool> {
+        let index = &keys.index;
+        let mut choices = in_one_walk(choices(self.source, index, &self.source.filters)?);
+        let mut wanted = Decoder::new(self.source, index, self.source.wanted())?;
+        let looked_at: Vec<usize> =
+            choices.iter().flat_map(|choice| choice.columns.positions().iter().copied()).collect();
+        let columns = StepColumns { first: &looked_at, rest: wanted.positions() };
+        let (request, blocks) =
+            (ScanRequest { table: index, ..self.request() }, keys.share(&self.blocks));
+        let mut scan =
+            KeyScan::of_blocks(request, columns, self.table, std::slice::from_ref(&blocks))?;
+        while !self.out.is_closed() && scan.next_page(damage)? {
+            let rows: Vec<TupleRow<'_>> = scan.rows().collect();
+            let chosen = choose(&mut choices, &rows, damage)?;
+            self.account.removed += (rows.len() - chosen.len()) as u64;
+            let rows: Vec<TupleRow<'_>> = chosen.into_iter().map(|at| scan.row(at)).collect();
+            if !wanted.hand_over(&rows, &mut self.out, damage)? {
+                return Ok(false);
+            }
+        }
+        wanted.hand_over_rest(&mut self.out)?;
+        Ok(!self.out.is_closed() && self.out.left > 0)
     }
 
     /// Reads the rows that an index led to, and chooses among them.

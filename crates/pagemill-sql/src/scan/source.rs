@@ -270,10 +270,8 @@ impl FileSource for RelationSource {
             let pruned = self.parts_without_rows().map_or(0, |parts| parts.len());
             write!(f, ", partitions={} of {all}, {pruned} pruned", all - pruned)?;
         }
-        match self.filters.as_one() {
-            Some(filter) => write!(f, ", filter={filter}")?,
-            None if self.first_rows.is_none() => return Ok(()),
-            None => {}
+        if let Some(filter) = self.filters.as_one() {
+            write!(f, ", filter={filter}")?;
         }
         self.index.describe(self, f)
     }
