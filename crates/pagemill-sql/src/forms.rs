@@ -5,6 +5,7 @@
 //! from t*                     from t                      x @@ any (a)          x @@ "any of" (a)
 //! between symmetric a and b   between "symmetric"(a) and b
 //! x at local                  x at time zone "at local"   collation for (x)     pg_collation_for (x)
+//! group by distinct a         group by "distinct sets"(), a
 //! ```
 //!
 //! Invariant: each form that is changed is none that the parser takes for something else and PostgreSQL for the same.
@@ -12,10 +13,16 @@
 //!
 //! Source: `src/backend/parser/gram.y`, PostgreSQL 14 to 18.
 
+mod frames;
+
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::lexical::is_word;
+
+use frames::frame;
+
+pub(crate) use frames::{CURRENT_BOUND, UNBOUNDED, excluded};
 
 /// The name that an argument behind VARIADIC has.
 pub(crate) const VARIADIC: &str = "variadic";
@@ -25,6 +32,9 @@ pub(crate) const SYMMETRIC: &str = "symmetric";
 
 /// The zone of AT LOCAL.
 pub(crate) const LOCAL: &str = "at local";
+
+/// DISTINCT of GROUP BY.
+pub(crate) const DISTINCT_SETS: &str = "distinct sets";
 
 /// ANY and ALL behind an operator that the parser does not know before them.
 pub(crate) const ANY_OF: &str = "any of";
@@ -69,7 +79,10 @@ pub(crate) fn known_forms(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let seen = Seen { tokens: &tokens, places: (0..tokens.len()).filter(is_seen).collect() };
     let mut changes: Vec<(usize, Change)> = Vec::new();
     for number in 0..seen.places.len() {
-        let found = [ordered, inherited, symmetric, variadic, local, quantified, collation, column];
+        let found = [
+            ordered, inherited, symmetric, variadic, local, quantified, collation, column, frame,
+            grouped,
+        ];
         found.iter().for_each(|find| changes.extend(find(&seen, number)));
     }
     if changes.is_empty() {
@@ -274,6 +287,30 @@ fn collation(seen: &Seen<'_>, number: usize) -> Changes {
     }
 }
 
+/// `GROUP BY ALL a` and `GROUP BY DISTINCT a`.
+fn grouped(seen: &Seen<'_>, number: usize) -> Changes {
+    if !seen.is(number, "group") || !seen.is(number + 1, "by") {
+        return Changes::new();
+    }
+    let begins = match seen.token(number + 3) {
+        None | Some(Token::SemiColon | Token::RParen | Token::Comma | Token::EOF) => false,
+        _ => {
+            let clauses = ["having", "window", "order", "limit", "offset", "fetch", "for"];
+            let others = ["union", "except", "intersect"];
+            !seen.is_any(number + 3, &clauses) && !seen.is_any(number + 3, &others)
+        }
+    };
+    match begins {
+        true if seen.is(number + 2, "all") => vec![nothing(number + 2)],
+        true if seen.is(number + 2, "distinct") => {
+            let name = Token::make_word(DISTINCT_SETS, Some('"'));
+            let call = vec![name, Token::LParen, Token::RParen, Token::Comma];
+            vec![(number + 2, Change::To(call))]
+        }
+        _ => Changes::new(),
+    }
+}
+
 /// A column that is called interval.
 fn column(seen: &Seen<'_>, number: usize) -> Changes {
     if !seen.is(number, "interval") {
@@ -323,6 +360,24 @@ mod tests {
             ("a = any (b)", "a = any (b)"),
             ("collation for (a)", "pg_catalog.pg_collation_for  (a)"),
             ("select interval, interval '1'", "select \"interval\", interval '1'"),
+            ("group by all rollup(a)", "group by  rollup(a)"),
+            ("group by distinct a, b", "group by \"distinct sets\"(), a, b"),
+            ("group by all", "group by all"),
+            ("(rows 2 preceding)", "(rows 2 preceding)"),
+            (
+                "(range between '1'::int preceding and current row)",
+                "(range between ('1'::int )preceding and current row)",
+            ),
+            ("(rows f(1) preceding exclude ties)", "(rows \"exclude ties\"(f(1) )preceding  )"),
+            (
+                "(groups between current row and '1' following exclude current row)",
+                "(groups between \"exclude current row\"(\"current row\") PRECEDING and ('1' )following   )",
+            ),
+            (
+                "(rows unbounded preceding exclude group)",
+                "(rows \"exclude group\"(\"unbounded bound\") preceding  )",
+            ),
+            ("select rows, exclude from range", "select rows, exclude from range"),
         ] {
             assert_eq!(known(text), expected);
         }

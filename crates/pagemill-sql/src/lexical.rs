@@ -99,7 +99,6 @@ pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
     check_strings(&tokens)?;
     check_not_null(&tokens)?;
     check_intervals(&tokens)?;
-    check_frames(&tokens)?;
     check_operators(&tokens)?;
     check_unequal(&tokens, text)?;
     Ok(labels(&tokens))
@@ -135,20 +134,6 @@ fn check_intervals(tokens: &[TokenWithSpan]) -> Result<()> {
             && is_string(&string.token)
         {
             return unsupported_at(word, "an interval with a precision before its text");
-        }
-    }
-    Ok(())
-}
-
-/// Frames without some of their rows, which the parser does not know.
-fn check_frames(tokens: &[TokenWithSpan]) -> Result<()> {
-    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
-    let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(is_seen).collect();
-    for pair in tokens.windows(2) {
-        let what = ["current", "group", "ties"];
-        let is_left_out = what.iter().any(|word| is_word(Some(&pair[1].token), word));
-        if is_word(Some(&pair[0].token), "exclude") && is_left_out {
-            return unsupported_at(pair[0], "EXCLUDE in a window frame");
         }
     }
     Ok(())

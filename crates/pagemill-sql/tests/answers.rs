@@ -23,6 +23,8 @@ const LATERAL: &str = include_str!("answers/lateral.sql");
 const TEXT_SEARCH: &str = include_str!("answers/text_search.sql");
 const TEXT_DICTIONARIES: &str = include_str!("answers/text_dictionaries.sql");
 const JSON_PATH_SEARCHES: &str = include_str!("answers/json_path_searches.sql");
+const WINDOWS: &str = include_str!("answers/windows.sql");
+const WINDOWS_18: &str = include_str!("answers/windows_18.sql");
 const DATE_TEMPLATES: &str = include_str!("answers/date_templates.sql");
 const RANGES: &str = include_str!("answers/ranges.sql");
 const JSON_CONSTRUCTORS: &str = include_str!("answers/json_constructors.sql");
@@ -168,7 +170,8 @@ fn what_is_answered_is_what_the_server_answers() -> Result<()> {
 #[test]
 fn what_names_rows_and_their_places_is_answered_as_the_server_answers() -> Result<()> {
     let both = Both::new()?;
-    let texts = [SYSTEM_COLUMNS, ROWS_AS_VALUES, LATERAL, JSON_PATH_SEARCHES, SMALL_THINGS];
+    let texts =
+        [SYSTEM_COLUMNS, ROWS_AS_VALUES, LATERAL, JSON_PATH_SEARCHES, SMALL_THINGS, WINDOWS];
     compare(&both, texts.into_iter().flat_map(statements))
 }
 
@@ -208,7 +211,7 @@ fn forms_of_syntax_are_answered_as_the_server_answers() {
 
 #[test]
 fn what_18_alone_has_is_answered_as_it_answers() -> Result<()> {
-    let texts = [SMALL_TYPES_18, MISSING_FUNCTIONS_18];
+    let texts = [SMALL_TYPES_18, MISSING_FUNCTIONS_18, WINDOWS_18];
     match PgInstall::find(18) {
         Some(install) => compare(&Both::of(&install)?, texts.into_iter().flat_map(statements)),
         None => {

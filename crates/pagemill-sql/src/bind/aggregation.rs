@@ -17,12 +17,15 @@ use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    ObjectNamePart,
 };
 
+use super::ordered_sets::{DirectArguments, with_nulls};
 use super::query::{column, ordinal};
 use super::scope::{Allowed, folded};
 use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::forms::DISTINCT_SETS;
 use crate::functions::keys;
 use crate::typed::Typed;
 use crate::types::PgType;
@@ -43,6 +46,7 @@ struct Grouping {
     /// The columns that stand for the expressions above the groups.
     seen: Vec<Typed>,
     aggregates: Vec<(Expr, Typed)>,
+    directs: Vec<DirectArguments>,
     groupings: Vec<(Vec<usize>, Typed)>,
 }
 
@@ -53,6 +57,18 @@ impl Groups {
             self.exprs.push(typed);
             self.exprs.len() - 1
         })
+    }
+
+    /// Of sets of the same expressions one.
+    fn keep_distinct_sets(&mut self) {
+        let mut known: Vec<Vec<usize>> = Vec::new();
+        self.sets.retain(|set| {
+            let mut places = set.clone();
+            places.sort_unstable();
+            let is_new = !known.contains(&places);
+            known.push(places);
+            is_new
+        });
     }
 
     /// What every row is grouped by.
@@ -105,6 +121,12 @@ fn sets_of(item: &Syntax) -> Result<Vec<Vec<Syntax>>> {
     })
 }
 
+/// What [`crate::forms`] makes of DISTINCT.
+fn is_distinct_sets(call: &Function) -> bool {
+    let [ObjectNamePart::Identifier(name)] = &call.name.0[..] else { return false };
+    name.quote_style.is_some() && name.value == DISTINCT_SETS
+}
+
 fn prefixes(parts: &[Vec<Syntax>]) -> Vec<Vec<Syntax>> {
     (0..=parts.len()).rev().map(|count| parts[..count].concat()).collect()
 }
@@ -153,6 +175,10 @@ impl Binder<'_> {
         if items.is_empty() {
             return Ok(None);
         }
+        let (is_distinct, items) = match &items[..] {
+            [Syntax::Function(call), rest @ ..] if is_distinct_sets(call) => (true, rest),
+            items => (false, items),
+        };
         self.level().allowed = Allowed::PlainIn("GROUP BY");
         let mut groups = Groups { exprs: Vec::new(), sets: vec![Vec::new()] };
         for item in items {
@@ -177,6 +203,9 @@ impl Binder<'_> {
                 }
                 groups.sets.push(set);
             }
+        }
+        if is_distinct {
+            groups.keep_distinct_sets();
         }
         // Before 18 a constant is forgotten as what rows are grouped by, and shows in all sets.
         let is_constant = |group: &Typed| group.expr.column_refs().is_empty();
@@ -278,6 +307,7 @@ impl Binder<'_> {
         let seen = groups.exprs.iter().map(|typed| typed.with_expr(column(&self.fresh("seen"))));
         let seen: Vec<Typed> = seen.collect();
         let used = self.used_above(having.as_ref(), above);
+        let directs = std::mem::take(&mut self.level().direct_arguments);
         let dependent = self.dependent_columns(&groups.in_all_sets(), &used)?;
         let mut aggregates = aggregates;
         let mut stand_ins_of_columns = Vec::new();
@@ -286,7 +316,7 @@ impl Binder<'_> {
             stand_ins_of_columns.push((typed.expr.clone(), stand_in.expr.clone()));
             aggregates.push((first_value(typed.expr, Vec::new()), stand_in));
         }
-        let grouping = Grouping { groups, seen, aggregates, groupings };
+        let grouping = Grouping { groups, seen, aggregates, directs, groupings };
         let mut all: Option<LogicalPlan> = None;
         for set in &grouping.groups.sets {
             let one = self.grouped(plan.clone(), &grouping, set)?;
@@ -296,7 +326,7 @@ impl Binder<'_> {
             });
         }
         let mut plan = all.expect("there is a set of groups"); // infallible: one at least is made
-        let Grouping { groups, seen, aggregates, groupings } = grouping;
+        let Grouping { groups, seen, aggregates, directs, groupings } = grouping;
         let known: Vec<(Expr, Expr)> = groups
             .exprs
             .into_iter()
@@ -307,6 +337,9 @@ impl Binder<'_> {
         let stand_ins = aggregates.into_iter().map(|(_, typed)| typed.expr);
         let stand_ins: Vec<Expr> =
             stand_ins.chain(groupings.into_iter().map(|(_, typed)| typed.expr)).collect();
+        for expr in directs.into_iter().flat_map(|direct| direct.exprs) {
+            self.above_groups(expr, &known, &stand_ins)?;
+        }
         if let Some(having) = having {
             let condition = self.above_groups(having.expr, &known, &stand_ins)?;
             let condition = self.condition(condition)?;
@@ -356,9 +389,15 @@ impl Binder<'_> {
             };
             columns.push(value.alias(name_of(seen)));
         }
+        let missing: Vec<&Typed> = (0..grouping.groups.exprs.len())
+            .filter(|at| !set.contains(at))
+            .map(|at| &grouping.groups.exprs[at])
+            .collect();
         for (expr, stand_in) in &grouping.aggregates {
             let name = self.fresh("aggregate");
-            values.push(expr.clone().alias(&name));
+            let direct = grouping.directs.iter().find(|direct| direct.stand_in == stand_in.expr);
+            let count = direct.map_or(0, |direct| direct.exprs.len());
+            values.push(with_nulls(expr.clone(), count, &missing)?.alias(&name));
             columns.push(column(&name).alias(name_of(stand_in)));
         }
         for (places, stand_in) in &grouping.groupings {

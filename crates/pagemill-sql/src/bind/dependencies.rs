@@ -26,7 +26,8 @@ impl Binder<'_> {
         let level = self.level();
         let windows = level.windows.iter().map(|(expr, _)| expr);
         let exprs = having.map(|typed| &typed.expr).into_iter().chain(windows);
-        let exprs = exprs.chain(above.iter().map(|typed| &typed.expr));
+        let directs = level.direct_arguments.iter().flat_map(|direct| &direct.exprs);
+        let exprs = exprs.chain(directs).chain(above.iter().map(|typed| &typed.expr));
         let mut used: HashSet<Column> =
             exprs.flat_map(|expr| expr.column_refs()).cloned().collect();
         let mut sets = std::mem::take(&mut self.level().sets);

@@ -16,7 +16,7 @@ use super::Binder;
 use super::argument_forms::{is_local, is_variadic};
 use super::defaults::FunctionName;
 use super::inlining::is_inlined;
-use super::ordered_sets::OF_ORDERED_SETS;
+use super::ordered_sets::is_of_ordered_set;
 use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
 use super::subqueries::ROWS;
@@ -131,18 +131,14 @@ impl Binder<'_> {
                 return Ok(typed);
             }
         }
-        let is_plain = call.over.is_none() && call.within_group.is_empty();
-        if !is_plain && !arguments.names.is_empty() {
-            return unsupported("arguments by name, of aggregates and window functions,");
+        if !call.within_group.is_empty() && !arguments.names.is_empty() {
+            return unsupported("arguments by name, of aggregates,");
         }
-        if let Some(over) = &call.over {
+        if let Some(over) = call.over.as_ref().filter(|_| call.within_group.is_empty()) {
             return self.window_call((schema, &name), call, arguments, over);
         }
-        if let [item] = &call.within_group[..] {
-            return self.within_group((schema, &name), call, arguments, item);
-        }
         if !call.within_group.is_empty() {
-            return unsupported("WITHIN GROUP of several");
+            return self.within_group((schema, &name), call, arguments);
         }
         let mut arguments = arguments;
         if schema.is_none()
@@ -370,11 +366,10 @@ impl Binder<'_> {
         call: &Function,
         arguments: CallArguments<'_>,
     ) -> Result<Typed> {
-        if OF_ORDERED_SETS.contains(&&*chosen.function.name) {
-            return unsupported(format!(
-                "{} without WITHIN GROUP, or with OVER,",
-                chosen.function.name
-            ));
+        if is_of_ordered_set(chosen) {
+            let name = &chosen.function.name;
+            let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
+            return fail(SqlState("42809"), message);
         }
         let before = self.level().allowed;
         self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
@@ -403,7 +398,8 @@ impl Binder<'_> {
             false => chosen.function.key.clone(),
         };
         let distinct = arguments.distinct;
-        let given = AggregateCall { arguments: typed, distinct, filter, order_by, share: None };
+        let given =
+            AggregateCall { arguments: typed, distinct, filter, order_by, directs: Vec::new() };
         let result = PgType::new(chosen.result);
         match aggregate(&self.catalog, &key, given, result)? {
             Some(typed) => Ok(typed),

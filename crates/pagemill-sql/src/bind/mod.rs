@@ -21,6 +21,7 @@ mod defaults;
 mod dependencies;
 mod document_rows;
 mod expressions;
+mod frame_offsets;
 mod from;
 mod functions;
 mod inheritance;
@@ -52,6 +53,8 @@ mod subqueries;
 mod table_names;
 mod type_names;
 mod views;
+mod window_calls;
+mod window_frames;
 mod windows;
 
 use std::collections::HashMap;

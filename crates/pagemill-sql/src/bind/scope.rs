@@ -10,6 +10,7 @@ use pagemill_format::Oid;
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Span;
 
+use super::ordered_sets::DirectArguments;
 use super::row_order::{RowOrder, Sorting};
 use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
@@ -55,6 +56,8 @@ pub(super) struct Level {
     pub(super) scope: Scope,
     /// Aggregates found so far, each with the column that stands for it.
     pub(super) aggregates: Vec<(Expr, Typed)>,
+    /// What some of them are told of a whole group.
+    pub(super) direct_arguments: Vec<DirectArguments>,
     /// Calls of GROUPING, likewise.
     pub(super) groupings: Vec<(Vec<Expr>, Typed)>,
     /// Window functions, likewise.

@@ -225,8 +225,13 @@ impl Binder<'_> {
         };
         let plan = unsorted(plan)?;
         let arguments = brought(&catalog, &chosen, vec![typed])?;
-        let given =
-            AggregateCall { arguments, distinct: false, filter: None, order_by, share: None };
+        let given = AggregateCall {
+            arguments,
+            distinct: false,
+            filter: None,
+            order_by,
+            directs: Vec::new(),
+        };
         let result = PgType::new(chosen.result);
         let array = aggregate(&catalog, &chosen.function.key, given, result)?;
         let array = array.expect("array_agg is known"); // infallible: of any type

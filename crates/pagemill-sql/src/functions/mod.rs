@@ -51,6 +51,7 @@ pub(crate) mod text_form;
 pub(crate) mod text_search;
 mod uuids;
 mod valid_texts;
+pub(crate) mod windows;
 
 use std::sync::Arc;
 
@@ -132,4 +133,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| enums::find(key))
         .or_else(|| binary_forms::find(key))
         .or_else(|| object_names::find(key))
+        .or_else(|| aggregates::find(key))
 }

@@ -72,6 +72,8 @@ pub(super) struct Collected {
     result: DataType,
     /// For each argument the parts that came.
     parts: Vec<Vec<ArrayRef>>,
+    /// What the first arguments are where there are no rows, if that is known.
+    pub(super) constants: Vec<Option<ArrayRef>>,
 }
 
 impl Collected {
@@ -82,7 +84,7 @@ impl Collected {
         result: DataType,
     ) -> Self {
         let parts = vec![Vec::new(); carriers.len()];
-        Self { kind, collection, carriers, result, parts }
+        Self { kind, collection, carriers, result, parts, constants: Vec::new() }
     }
 
     /// All rows of each argument.
@@ -116,7 +118,12 @@ impl Accumulator for Collected {
         let rows = self.collection.rows(&columns)?;
         let values =
             columns[..self.collection.values].iter().map(|column| take(column, &rows, None));
-        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let mut values = values.collect::<Result<Vec<_>, _>>()?;
+        if rows.is_empty() {
+            for (value, constant) in values.iter_mut().zip(&self.constants) {
+                *value = constant.as_ref().unwrap_or(value).clone();
+            }
+        }
         let mut plain = self.kind.accumulator(&self.carriers, &self.result);
         plain.update_batch(&values)?;
         plain.evaluate()

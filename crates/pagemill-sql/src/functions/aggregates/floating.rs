@@ -61,14 +61,24 @@ where
 
 /// Count, sum, and sum of the squares of the distances from the average.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Moments {
+pub(super) struct Moments {
     count: f64,
     sum: f64,
     squares: f64,
 }
 
 impl Moments {
-    fn add(&mut self, value: f64) -> Result<(), StatementError> {
+    /// Of a state of three parts.
+    pub(super) fn of(parts: &[f64]) -> Self {
+        let part = |at: usize| parts.get(at).copied().unwrap_or_default(); // default: nothing is known
+        Self { count: part(0), sum: part(1), squares: part(2) }
+    }
+
+    pub(super) fn parts(&self) -> [f64; 3] {
+        [self.count, self.sum, self.squares]
+    }
+
+    pub(super) fn add(&mut self, value: f64) -> Result<(), StatementError> {
         let before = *self;
         self.count += 1.0;
         self.sum += value;
@@ -89,7 +99,7 @@ impl Moments {
         Ok(())
     }
 
-    fn merge(&mut self, other: Self) -> Result<(), StatementError> {
+    pub(super) fn merge(&mut self, other: Self) -> Result<(), StatementError> {
         if self.count == 0.0 || other.count == 0.0 {
             *self = if self.count == 0.0 { other } else { *self };
             return Ok(());

@@ -19,6 +19,7 @@ use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
 use super::floating::{FloatMoments, FloatSum};
 use super::intervals::{Intervals, OfIntervals};
+use super::ordered::{self, InOrder, Ordered};
 use super::pairs::{self, OfPairs, Pairs};
 use super::sums::Wanted;
 use super::whole::{AtOnce, Whole};
@@ -40,6 +41,7 @@ pub(super) enum Kind {
     Extreme(Extreme),
     Concatenation,
     Whole(Arc<Whole>),
+    Ordered(Arc<Ordered>),
 }
 
 impl Kind {
@@ -64,6 +66,7 @@ impl Kind {
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
             (Self::Concatenation, carrier) => Box::new(Concatenation::new(carrier)),
             (Self::Whole(whole), _) => Box::new(AtOnce::new(whole.clone())),
+            (Self::Ordered(ordered), _) => Box::new(InOrder::new(ordered.clone())),
         }
     }
 
@@ -82,7 +85,7 @@ impl Kind {
             Self::Concatenation => {
                 vec![named("joined", &carriers[0]), named("delimiter", &DataType::UInt64)]
             }
-            Self::Whole(_) => unreachable!("the rows are kept by another"),
+            Self::Whole(_) | Self::Ordered(_) => unreachable!("the rows are kept by another"),
         }
     }
 
@@ -113,12 +116,18 @@ impl PgAggregate {
 
     /// True where all rows are kept up to the end.
     fn keeps_rows(&self) -> bool {
-        !self.collection.is_plain() || matches!(self.kind, Kind::Whole(_))
+        !self.collection.is_plain() || matches!(self.kind, Kind::Whole(_) | Kind::Ordered(_))
     }
 
-    fn collected(&self, fields: &[FieldRef]) -> Box<dyn Accumulator> {
+    fn collected(&self, args: &AccumulatorArgs<'_>) -> Box<dyn Accumulator> {
         let (collection, result) = (self.collection.clone(), self.result.clone());
-        Box::new(Collected::new(self.kind.clone(), collection, carriers(fields), result))
+        let fields = carriers(args.expr_fields);
+        let mut collected = Collected::new(self.kind.clone(), collection, fields, result);
+        if let Kind::Ordered(ordered) = &self.kind {
+            let directs = args.exprs.iter().take(ordered.directs);
+            collected.constants = directs.map(ordered::constant).collect();
+        }
+        Box::new(collected)
     }
 }
 
@@ -142,7 +151,7 @@ impl AggregateUDFImpl for PgAggregate {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> QueryResult<Box<dyn Accumulator>> {
         Ok(match !self.keeps_rows() {
             true => self.kind.accumulator(&carriers(args.expr_fields), &self.result),
-            false => self.collected(args.expr_fields),
+            false => self.collected(&args),
         })
     }
 
@@ -154,7 +163,7 @@ impl AggregateUDFImpl for PgAggregate {
         let plain = self.kind.accumulator(&carriers(args.expr_fields), &self.result);
         Ok(match !self.keeps_rows() && plain.supports_retract_batch() {
             true => plain,
-            false => self.collected(args.expr_fields),
+            false => self.collected(&args),
         })
     }
 

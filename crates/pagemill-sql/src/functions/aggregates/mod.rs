@@ -12,13 +12,16 @@ mod extreme;
 mod floating;
 mod function;
 mod intervals;
+mod ordered;
 mod pairs;
 mod reversible;
 mod single;
 mod sums;
+mod transitions;
 mod whole;
 
 pub(crate) use single::single;
+pub(crate) use transitions::find;
 
 #[cfg(test)]
 mod tests;
@@ -50,6 +53,7 @@ use collected::Collection;
 use extreme::Extreme;
 use function::{Kind, PgAggregate};
 use intervals::OfIntervals;
+use ordered::Place;
 use pairs::OfPairs;
 use sums::{Spread, Wanted};
 use whole::{Making, Whole};
@@ -63,7 +67,7 @@ pub(crate) struct AggregateCall {
     /// By keys.
     pub(crate) order_by: Vec<SortExpr>,
     /// What stands before WITHIN GROUP.
-    pub(crate) share: Option<f64>,
+    pub(crate) directs: Vec<Typed>,
 }
 
 /// The call with arguments that are not computed for rows that FILTER leaves out: the engine computes them first.
@@ -129,8 +133,13 @@ pub(crate) fn aggregate(
         ("range_intersect_agg", "anyrange" | "anymultirange") => {
             call.of_ranges(Making::Intersection).map(Some)
         }
-        ("percentile_cont", "float8,float8") => call.at_share(Making::Between).map(Some),
-        ("percentile_disc", "float8,anyelement") => call.at_share(Making::At).map(Some),
+        ("percentile_cont", "float8,float8" | "_float8,float8") => {
+            call.percentile(Place::Between).map(Some)
+        }
+        ("percentile_disc", "float8,anyelement" | "_float8,anyelement") => {
+            call.percentile(Place::At).map(Some)
+        }
+        (name, "any") if let Some(place) = Place::of_rank(name) => call.ranked(place).map(Some),
         ("mode", "anyelement") => call.mode().map(Some),
         (name, "int2" | "int4" | "int8" | "numeric") => match wanted(name) {
             Some(wanted) => call.exact(wanted).map(Some),
@@ -358,15 +367,6 @@ impl Call<'_> {
         self.call.distinct = false;
         self.call.order_by.clear();
         self.whole(making)
-    }
-
-    /// Of values in order the one at a share of them.
-    fn at_share(mut self, making: fn(u64) -> Making) -> Result<Typed> {
-        let Some(share) = self.call.share else {
-            return unsupported(format!("{} without a plain number", self.name));
-        };
-        self.call.arguments.remove(0);
-        self.in_order(making(share.to_bits()))
     }
 
     fn mode(mut self) -> Result<Typed> {

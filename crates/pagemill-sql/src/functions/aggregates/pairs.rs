@@ -55,7 +55,7 @@ impl OfPairs {
 
 /// Count, sums, and sums of the squares and products of the distances from the averages.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct PairMoments {
+pub(super) struct PairMoments {
     count: f64,
     x: f64,
     xx: f64,
@@ -65,7 +65,18 @@ struct PairMoments {
 }
 
 impl PairMoments {
-    fn add(&mut self, y: f64, x: f64) -> Result<(), StatementError> {
+    /// Of a state of six parts.
+    pub(super) fn of(parts: &[f64]) -> Self {
+        let part = |at: usize| parts.get(at).copied().unwrap_or_default(); // default: nothing is known
+        let [count, x, xx, y, yy, xy] = std::array::from_fn(part);
+        Self { count, x, xx, y, yy, xy }
+    }
+
+    pub(super) fn parts(&self) -> [f64; 6] {
+        [self.count, self.x, self.xx, self.y, self.yy, self.xy]
+    }
+
+    pub(super) fn add(&mut self, y: f64, x: f64) -> Result<(), StatementError> {
         let before = *self;
         self.count += 1.0;
         self.x += x;
@@ -100,7 +111,7 @@ impl PairMoments {
         Ok(())
     }
 
-    fn merge(&mut self, other: Self) -> Result<(), StatementError> {
+    pub(super) fn merge(&mut self, other: Self) -> Result<(), StatementError> {
         if self.count == 0.0 || other.count == 0.0 {
             *self = if self.count == 0.0 { other } else { *self };
             return Ok(());

@@ -1,7 +1,7 @@
-//! Aggregates that need all values at once: arrays, JSON documents, percentiles, the most frequent value, sets of ranges.
+//! Aggregates that need all values at once: arrays, JSON documents, the most frequent value, sets of ranges.
 //!
 //! Source: `array_agg_finalfn` and `accumArrayResultArr` in `src/backend/utils/adt/arrayfuncs.c`, `json_agg_transfn` in `json.c`,
-//! `percentile_disc_final` and its kin in `orderedsetaggs.c`, PostgreSQL 14 to 18.
+//! `mode_final` in `orderedsetaggs.c`, PostgreSQL 14 to 18.
 //!
 //! Invariant: the values come sorted where the aggregate was called with an order.
 
@@ -9,9 +9,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef};
 use arrow::compute::{filter, is_not_null};
-use arrow::datatypes::Float64Type;
 use datafusion::common::Result as QueryResult;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Accumulator;
@@ -31,10 +30,6 @@ pub(super) enum Making {
     /// An array of arrays of one shape.
     ArrayOfArrays,
     Json(JsonShape),
-    /// Between the two values nearest to a share, whose bits these are.
-    Between(u64),
-    /// The first value at or above a share, whose bits these are.
-    At(u64),
     /// The most frequent, of the keys behind the values.
     Mode,
     /// All ranges together.
@@ -106,7 +101,7 @@ impl Whole {
                     None => null(),
                 }
             }
-            Making::Between(_) | Making::At(_) | Making::Mode => {
+            Making::Mode => {
                 let present = |array: &ArrayRef| {
                     let mask = is_not_null(values).expect("any array has validity"); // infallible: of the kernel
                     filter(array, &mask).map_err(|error| unexpected(error.into()))
@@ -114,48 +109,27 @@ impl Whole {
                 let columns = columns.iter().map(present).collect::<Result<Vec<_>, _>>()?;
                 match columns[0].is_empty() {
                     true => null(),
-                    false => self.chosen(&columns),
+                    false => Self::most_frequent(&columns),
                 }
             }
         }
     }
 
-    /// A value of a place among those in order, of which none is NULL.
-    fn chosen(&self, columns: &[ArrayRef]) -> Result<ScalarValue, StatementError> {
-        let values = &columns[0];
-        let count = values.len();
-        let at = |row: usize| ScalarValue::try_from_array(values, row).map_err(unexpected);
-        match self.making {
-            Making::At(bits) => {
-                let place = (f64::from_bits(bits) * count as f64).ceil() as usize;
-                at(place.max(1) - 1)
+    /// The value that is there most often, the first one of several; none is NULL, equal ones are beside each other.
+    fn most_frequent(columns: &[ArrayRef]) -> Result<ScalarValue, StatementError> {
+        let keys = &columns[1];
+        let count = keys.len();
+        let (mut best, mut best_count, mut begin) = (0, 0, 0);
+        for row in 1..=count {
+            if row < count && keys.slice(row, 1).to_data() == keys.slice(begin, 1).to_data() {
+                continue;
             }
-            Making::Between(bits) => {
-                let place = f64::from_bits(bits) * (count as f64 - 1.0);
-                let (low, high) = (place.floor(), place.ceil());
-                let floats = values.as_primitive::<Float64Type>();
-                let (first, second) = (floats.value(low as usize), floats.value(high as usize));
-                if low == high {
-                    return Ok(ScalarValue::Float64(Some(first)));
-                }
-                Ok(ScalarValue::Float64(Some(first + (place - low) * (second - first))))
+            if row - begin > best_count {
+                (best, best_count) = (begin, row - begin);
             }
-            _ => {
-                let keys = &columns[1];
-                let (mut best, mut best_count, mut begin) = (0, 0, 0);
-                for row in 1..=count {
-                    if row < count && keys.slice(row, 1).to_data() == keys.slice(begin, 1).to_data()
-                    {
-                        continue;
-                    }
-                    if row - begin > best_count {
-                        (best, best_count) = (begin, row - begin);
-                    }
-                    begin = row;
-                }
-                at(best)
-            }
+            begin = row;
         }
+        ScalarValue::try_from_array(&columns[0], best).map_err(unexpected)
     }
 }
 

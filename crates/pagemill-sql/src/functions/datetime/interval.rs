@@ -122,7 +122,7 @@ pub(super) fn pick(x: Interval, y: Interval, larger: bool) -> Interval {
     if is_first { x } else { y }
 }
 
-fn plus(x: Interval, y: Interval) -> Outcome<Interval> {
+pub(super) fn plus(x: Interval, y: Interval) -> Outcome<Interval> {
     let months = x.months.checked_add(y.months);
     let (days, micros) = (x.days.checked_add(y.days), x.micros.checked_add(y.micros));
     match (months, days, micros) {
@@ -131,7 +131,7 @@ fn plus(x: Interval, y: Interval) -> Outcome<Interval> {
     }
 }
 
-fn minus(x: Interval, y: Interval) -> Outcome<Interval> {
+pub(super) fn minus(x: Interval, y: Interval) -> Outcome<Interval> {
     let months = x.months.checked_sub(y.months);
     let (days, micros) = (x.days.checked_sub(y.days), x.micros.checked_sub(y.micros));
     match (months, days, micros) {

@@ -10,6 +10,7 @@ pub(super) mod calendar;
 mod casts;
 mod endless;
 mod extract;
+pub(super) mod in_range;
 pub(super) mod interval;
 mod interval_pictures;
 mod make;
