@@ -5,7 +5,6 @@
 //! from t*                     from t                      x @@ any (a)          x @@ "any of" (a)
 //! between symmetric a and b   between "symmetric"(a) and b
 //! x at local                  x at time zone "at local"   collation for (x)     pg_collation_for (x)
-//! group by distinct a         group by "distinct sets"(), a
 //! ```
 //!
 //! Invariant: each form that is changed is none that the parser takes for something else and PostgreSQL for the same.
@@ -13,12 +12,15 @@
 //!
 //! Source: `src/backend/parser/gram.y`, PostgreSQL 14 to 18.
 
+mod brief;
 mod frames;
+mod parentheses;
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::lexical::is_word;
+pub(crate) use brief::{DISTINCT_SETS, FIELDS, NO_COLUMN};
 
 use frames::frame;
 
@@ -32,9 +34,6 @@ pub(crate) const SYMMETRIC: &str = "symmetric";
 
 /// The zone of AT LOCAL.
 pub(crate) const LOCAL: &str = "at local";
-
-/// DISTINCT of GROUP BY.
-pub(crate) const DISTINCT_SETS: &str = "distinct sets";
 
 /// ANY and ALL behind an operator that the parser does not know before them.
 pub(crate) const ANY_OF: &str = "any of";
@@ -79,12 +78,12 @@ pub(crate) fn known_forms(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let seen = Seen { tokens: &tokens, places: (0..tokens.len()).filter(is_seen).collect() };
     let mut changes: Vec<(usize, Change)> = Vec::new();
     for number in 0..seen.places.len() {
-        let found = [
-            ordered, inherited, symmetric, variadic, local, quantified, collation, column, frame,
-            grouped,
-        ];
+        let found =
+            [ordered, inherited, symmetric, variadic, local, quantified, collation, column, frame];
         found.iter().for_each(|find| changes.extend(find(&seen, number)));
+        BRIEF.iter().for_each(|find| changes.extend(find(&seen, number)));
     }
+    changes.extend(parentheses::nested_joins(&seen));
     if changes.is_empty() {
         return tokens;
     }
@@ -106,6 +105,18 @@ pub(crate) fn known_forms(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 }
 
 type Changes = Vec<(usize, Change)>;
+
+/// Forms that leave something out.
+const BRIEF: [fn(&Seen<'_>, usize) -> Changes; 8] = [
+    brief::without_columns,
+    brief::trimmed,
+    brief::tested,
+    brief::grouped,
+    brief::expanded,
+    brief::with_places,
+    parentheses::distinct,
+    parentheses::united,
+];
 
 fn nothing(number: usize) -> (usize, Change) {
     (number, Change::To(Vec::new()))
@@ -287,30 +298,6 @@ fn collation(seen: &Seen<'_>, number: usize) -> Changes {
     }
 }
 
-/// `GROUP BY ALL a` and `GROUP BY DISTINCT a`.
-fn grouped(seen: &Seen<'_>, number: usize) -> Changes {
-    if !seen.is(number, "group") || !seen.is(number + 1, "by") {
-        return Changes::new();
-    }
-    let begins = match seen.token(number + 3) {
-        None | Some(Token::SemiColon | Token::RParen | Token::Comma | Token::EOF) => false,
-        _ => {
-            let clauses = ["having", "window", "order", "limit", "offset", "fetch", "for"];
-            let others = ["union", "except", "intersect"];
-            !seen.is_any(number + 3, &clauses) && !seen.is_any(number + 3, &others)
-        }
-    };
-    match begins {
-        true if seen.is(number + 2, "all") => vec![nothing(number + 2)],
-        true if seen.is(number + 2, "distinct") => {
-            let name = Token::make_word(DISTINCT_SETS, Some('"'));
-            let call = vec![name, Token::LParen, Token::RParen, Token::Comma];
-            vec![(number + 2, Change::To(call))]
-        }
-        _ => Changes::new(),
-    }
-}
-
 /// A column that is called interval.
 fn column(seen: &Seen<'_>, number: usize) -> Changes {
     if !seen.is(number, "interval") {
@@ -357,11 +344,19 @@ mod tests {
             ("variadic, f(variadic)", "variadic, f(variadic)"),
             ("a at local", "a at TIMEZONE\"at local\""),
             ("a @@ any (b)", "a @@ \"any of\" (b)"),
+            ("select", "select\"\0none\""),
+            ("select all where a", "select all\"\0none\" where a"),
+            ("trim(leading from a, b)", "pg_catalog.ltrim(  a, b)"),
+            ("trim(a from b), trim(a)", "trim(a from b), trim(a)"),
+            ("a isnull or isnull(b)", "a ISNULL or isnull(b)"),
+            ("a join b join c on d on e", "a join (b join c on d )on e"),
+            ("a cross join b join c on d", "a cross join b join c on d"),
+            ("select a, (f(b)).* from c", "select a, \"\0fields\"(f(b)) from c"),
+            ("on a is distinct from b + 1 and c", "on (a is distinct from b + 1 )and c"),
             ("a = any (b)", "a = any (b)"),
             ("collation for (a)", "pg_catalog.pg_collation_for  (a)"),
             ("select interval, interval '1'", "select \"interval\", interval '1'"),
             ("group by all rollup(a)", "group by  rollup(a)"),
-            ("group by distinct a, b", "group by \"distinct sets\"(), a, b"),
             ("group by all", "group by all"),
             ("(rows 2 preceding)", "(rows 2 preceding)"),
             (

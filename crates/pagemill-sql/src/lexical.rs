@@ -98,7 +98,6 @@ pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
     check_words(&tokens)?;
     check_strings(&tokens)?;
     check_not_null(&tokens)?;
-    check_intervals(&tokens)?;
     check_operators(&tokens)?;
     check_unequal(&tokens, text)?;
     Ok(labels(&tokens))
@@ -116,27 +115,6 @@ fn labels(tokens: &[TokenWithSpan]) -> Labels {
 pub(crate) fn is_word(token: Option<&Token>, wanted: &str) -> bool {
     let is_it = |word: &Word| word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted);
     matches!(token, Some(Token::Word(word)) if is_it(word))
-}
-
-/// `interval(0) '…'` has a precision, which the parser forgets.
-fn check_intervals(tokens: &[TokenWithSpan]) -> Result<()> {
-    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
-    let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(is_seen).collect();
-    for [word, open, number, close, string] in
-        tokens.windows(5).filter_map(|five| <&[&TokenWithSpan; 5]>::try_from(five).ok())
-    {
-        let is_interval =
-            matches!(&word.token, Token::Word(w) if w.value.eq_ignore_ascii_case("interval"));
-        if is_interval
-            && open.token == Token::LParen
-            && matches!(number.token, Token::Number(..))
-            && close.token == Token::RParen
-            && is_string(&string.token)
-        {
-            return unsupported_at(word, "an interval with a precision before its text");
-        }
-    }
-    Ok(())
 }
 
 fn syntax_error<T>(at: &TokenWithSpan, message: String) -> Result<T> {

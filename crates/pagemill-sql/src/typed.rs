@@ -20,6 +20,8 @@ pub(crate) struct RowField {
     pub(crate) carrier: DataType,
     /// True where it is NULL only if there is no row.
     pub(crate) is_never_null: bool,
+    /// True for a text that has no type of its own, of a row that is written out.
+    pub(crate) was_unknown: bool,
     /// The fields of one that is a row itself.
     pub(crate) row: Option<Arc<[RowField]>>,
 }
@@ -28,7 +30,7 @@ impl RowField {
     /// A field that an expression gives.
     pub(crate) fn of(name: String, typed: &Typed) -> Self {
         let Typed { ty, carrier, row, .. } = typed.clone();
-        Self { name, ty, carrier, is_never_null: false, row }
+        Self { name, ty, carrier, is_never_null: false, was_unknown: false, row }
     }
 }
 

@@ -36,6 +36,8 @@ const ENDLESS_INTERVALS: &str = include_str!("answers/endless_intervals.sql");
 const SMALL_TYPES_18: &str = include_str!("answers/small_types_18.sql");
 const SYNTAX_FORMS: &str = include_str!("answers/syntax_forms.sql");
 const SYNTAX_FORMS_17: &str = include_str!("answers/syntax_forms_17.sql");
+const STATEMENT_FORMS: &str = include_str!("answers/statement_forms.sql");
+const STATEMENT_FORMS_17: &str = include_str!("answers/statement_forms_17.sql");
 const MISSING_FUNCTIONS: &str = include_str!("answers/missing_functions.sql");
 const MISSING_FUNCTIONS_18: &str = include_str!("answers/missing_functions_18.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
@@ -205,7 +207,9 @@ fn forms_of_syntax_are_answered_as_the_server_answers() {
     each_of(&installs, |install| {
         let both = Both::of(install)?;
         let newer = if install.major >= 17 { SYNTAX_FORMS_17 } else { "" };
-        compare(&both, statements(SYNTAX_FORMS).chain(statements(newer)))
+        compare(&both, statements(SYNTAX_FORMS).chain(statements(newer)))?;
+        let newer = if install.major >= 17 { STATEMENT_FORMS_17 } else { "" };
+        compare(&both, statements(STATEMENT_FORMS).chain(statements(newer)))
     });
 }
 

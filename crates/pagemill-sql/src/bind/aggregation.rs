@@ -8,6 +8,8 @@
 //!
 //! Source: `parseCheckAggregates` in `src/backend/parser/parse_agg.c`, PostgreSQL 18.
 
+use std::collections::HashSet;
+
 use arrow::datatypes::DataType;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -17,11 +19,12 @@ use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    ObjectNamePart,
 };
 
+use super::columns::is_marked;
 use super::ordered_sets::{DirectArguments, with_nulls};
 use super::query::{column, ordinal};
+use super::recursion_rules::INVALID_RECURSION;
 use super::scope::{Allowed, folded};
 use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
@@ -59,15 +62,13 @@ impl Groups {
         })
     }
 
-    /// Of sets of the same expressions one.
-    fn keep_distinct_sets(&mut self) {
-        let mut known: Vec<Vec<usize>> = Vec::new();
+    /// Of sets of the same expressions, in whatever order, one.
+    fn keep_sets_once(&mut self) {
+        let mut known = HashSet::new();
         self.sets.retain(|set| {
-            let mut places = set.clone();
-            places.sort_unstable();
-            let is_new = !known.contains(&places);
-            known.push(places);
-            is_new
+            let mut sorted = set.clone();
+            sorted.sort_unstable();
+            known.insert(sorted)
         });
     }
 
@@ -121,12 +122,6 @@ fn sets_of(item: &Syntax) -> Result<Vec<Vec<Syntax>>> {
     })
 }
 
-/// What [`crate::forms`] makes of DISTINCT.
-fn is_distinct_sets(call: &Function) -> bool {
-    let [ObjectNamePart::Identifier(name)] = &call.name.0[..] else { return false };
-    name.quote_style.is_some() && name.value == DISTINCT_SETS
-}
-
 fn prefixes(parts: &[Vec<Syntax>]) -> Vec<Vec<Syntax>> {
     (0..=parts.len()).rev().map(|count| parts[..count].concat()).collect()
 }
@@ -175,11 +170,9 @@ impl Binder<'_> {
         if items.is_empty() {
             return Ok(None);
         }
-        let (is_distinct, items) = match &items[..] {
-            [Syntax::Function(call), rest @ ..] if is_distinct_sets(call) => (true, rest),
-            items => (false, items),
-        };
         self.level().allowed = Allowed::PlainIn("GROUP BY");
+        let is_distinct = items.first().is_some_and(|first| is_marked(first, DISTINCT_SETS));
+        let items = &items[usize::from(is_distinct)..];
         let mut groups = Groups { exprs: Vec::new(), sets: vec![Vec::new()] };
         for item in items {
             let mut crossed = Vec::new();
@@ -205,7 +198,7 @@ impl Binder<'_> {
             }
         }
         if is_distinct {
-            groups.keep_distinct_sets();
+            groups.keep_sets_once();
         }
         // Before 18 a constant is forgotten as what rows are grouped by, and shows in all sets.
         let is_constant = |group: &Typed| group.expr.column_refs().is_empty();
@@ -289,6 +282,11 @@ impl Binder<'_> {
     ) -> Result<LogicalPlan> {
         let aggregates = std::mem::take(&mut self.level().aggregates);
         let groupings = std::mem::take(&mut self.level().groupings);
+        if !aggregates.is_empty() && self.level().names_itself {
+            let message =
+                "aggregate functions are not allowed in a recursive query's recursive term";
+            return fail(INVALID_RECURSION, message);
+        }
         if groups.is_none() && aggregates.is_empty() && having.is_none() && groupings.is_empty() {
             return Ok(plan);
         }

@@ -3,14 +3,17 @@
 //! Source: `FigureColnameInternal` in `src/backend/parser/parse_target.c`, PostgreSQL 18.
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr as Syntax, Function, ObjectName, ObjectNamePart, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr,
+    AccessExpr, BinaryOperator, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, ObjectName, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr,
 };
 
 use super::scope::{folded, refuse_unreadable};
 use super::{Binder, BoundColumn};
-use crate::error::{Result, SqlState, fail};
-use crate::typed::Typed;
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::forms::{FIELDS, NO_COLUMN};
+use crate::functions::row_values::field_at;
+use crate::typed::{RowField, Typed};
 
 /// What an expression without an alias is called where nothing names it.
 const UNNAMED: &str = "?column?";
@@ -21,6 +24,12 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for item in items {
             match item {
+                SelectItem::UnnamedExpr(syntax) if is_marked(syntax, NO_COLUMN) => {}
+                SelectItem::UnnamedExpr(Syntax::Function(call))
+                    if last_name(&call.name) == FIELDS =>
+                {
+                    columns.extend(self.all_fields(call)?);
+                }
                 SelectItem::UnnamedExpr(syntax) => {
                     let typed = self.selected(syntax)?;
                     columns.push(BoundColumn { name: figured_name(syntax), typed });
@@ -44,12 +53,29 @@ impl Binder<'_> {
                     columns.extend(self.columns_of(name)?);
                 }
                 SelectItem::QualifiedWildcard(..) => {
-                    return crate::error::unsupported("an expression before .*");
+                    return unsupported("an expression before .*");
                 }
             }
         }
         columns.iter().try_for_each(|column| refuse_unreadable(&column.typed))?;
         Ok(columns)
+    }
+
+    /// `(row).*`.
+    fn all_fields(&mut self, call: &Function) -> Result<Vec<BoundColumn>> {
+        let FunctionArguments::List(list) = &call.args else {
+            return unsupported("an expression before .*");
+        };
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax))] = &list.args[..] else {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \".\"");
+        };
+        let typed = self.selected(syntax)?;
+        let Some(fields) = &typed.row else { return unsupported("an expression before .*") };
+        let column = |(at, field): (usize, &RowField)| BoundColumn {
+            name: field.name.clone(),
+            typed: field_at(&typed, at, field),
+        };
+        Ok(fields.iter().enumerate().map(column).collect())
     }
 
     /// An expression of the select list, in which functions may give rows.
@@ -75,6 +101,11 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// True for a name that [`crate::forms`] gives.
+pub(super) fn is_marked(syntax: &Syntax, mark: &str) -> bool {
+    matches!(syntax, Syntax::Identifier(name) if name.value == mark)
 }
 
 fn is_column(syntax: &Syntax) -> bool {

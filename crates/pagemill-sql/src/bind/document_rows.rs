@@ -93,7 +93,8 @@ impl Binder<'_> {
             };
             let ty = self.type_named(data_type)?;
             let (name, carrier) = (folded(&column.name), carrier_of(&self.catalog, ty));
-            fields.push(RowField { name, ty, carrier, is_never_null: false, row: None });
+            let (is_never_null, was_unknown) = (false, false);
+            fields.push(RowField { name, ty, carrier, is_never_null, was_unknown, row: None });
         }
         check_names(&fields)?;
         Ok(Some(fields))

@@ -21,7 +21,7 @@ use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
-use crate::forms::{ALL_OF, ANY_OF};
+use crate::forms::{ALL_OF, ANY_OF, NO_COLUMN};
 use crate::functions::keys;
 use crate::functions::row_values::field_at;
 use crate::resolve;
@@ -40,6 +40,9 @@ impl Binder<'_> {
                         .contains(&ident.value.to_ascii_lowercase().as_str()) =>
             {
                 self.keyword(&ident.value.to_ascii_lowercase())
+            }
+            Syntax::Identifier(ident) if ident.value == NO_COLUMN => {
+                unsupported("a select list without columns in this place")
             }
             Syntax::Identifier(ident) => self.bare_column(ident),
             Syntax::CompoundIdentifier(parts) => match &parts[..] {

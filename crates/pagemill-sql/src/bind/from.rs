@@ -18,6 +18,7 @@ use super::expressions::truth_value;
 use super::inheritance::after_only;
 use super::lateral::outer_columns;
 use super::query::{boolean, rename};
+use super::recursion::is_work_table;
 use super::scope::{Allowed, Level, Scope, at, folded, refuse_unreadable};
 use super::set_calls::{FromFunctions, is_function};
 use super::table_names::FoundTable;
@@ -282,6 +283,7 @@ impl Binder<'_> {
             && let Some(bound) = self.with.iter().rev().find_map(|tables| tables.get(&folded(only)))
         {
             let again = bound.clone();
+            self.names_itself |= is_work_table(&again.plan);
             let again = self.renamed(again)?;
             return self.as_table(again, alias, &table);
         }
@@ -345,6 +347,9 @@ impl Binder<'_> {
                 expansion.keeps_all = match kind {
                     JoinType::Inner => false,
                     JoinType::Left if conditions.is_empty() => true,
+                    JoinType::Left => {
+                        return self.left_joined_rows(left, (expansion, arguments), conditions);
+                    }
                     _ => {
                         return unsupported(
                             "an outer join by a condition to functions that refer to what is before",

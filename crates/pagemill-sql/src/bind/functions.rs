@@ -23,6 +23,7 @@ use super::subqueries::ROWS;
 use crate::catalog::{CastContext, TypeRow};
 use crate::coerce::{brought, call_chosen, constant};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::forms::FIELDS;
 use crate::functions::aggregates::{AggregateCall, aggregate};
 use crate::functions::keys;
 use crate::functions::logic::records::makes_rows;
@@ -95,6 +96,9 @@ impl Binder<'_> {
             (schema, &*name, &call.args)
         {
             return self.array_of_query(query, name == ROWS);
+        }
+        if name == FIELDS {
+            return unsupported("an expression before .* in this place");
         }
         if schema.is_none() && name == "row" {
             let arguments = self.call_arguments(call)?;

@@ -166,9 +166,8 @@ impl<'q> Clauses<'q> {
             Which::Path => self.path = first,
             Which::Passing => self.passing = pairs(clause.arguments),
             Which::Returning => {
-                let Some(Syntax::Cast { data_type, .. }) = first else { return false };
-                let (has_format, encoding) = (clause.text(1).is_some(), clause.text(2));
-                self.returning = Some(Returning { data_type, has_format, encoding });
+                let Some(returning) = returning_of(&clause) else { return false };
+                self.returning = Some(returning);
             }
             Which::Columns => self.columns = Some(clause.arguments),
             Which::Wrapper => {
@@ -207,6 +206,13 @@ impl<'q> Said<'q> {
             _ => "NULL",
         }
     }
+}
+
+/// What RETURNING says.
+pub(super) fn returning_of<'q>(clause: &Clause<'q>) -> Option<Returning<'q>> {
+    let Syntax::Cast { data_type, .. } = plain(clause.arguments.first()?)? else { return None };
+    let (has_format, encoding) = (clause.text(1).is_some(), clause.text(2));
+    Some(Returning { data_type, has_format, encoding })
 }
 
 /// As the server says where its grammar ends.

@@ -250,6 +250,11 @@ impl Binder<'_> {
             let message = "cannot use JSON format with non-string output types";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
         }
+        self.check_output_encoding(ty, encoding)
+    }
+
+    /// Documents are bytes in UTF8 alone, and have an encoding as bytes alone.
+    pub(super) fn check_output_encoding(&self, ty: PgType, encoding: Option<&str>) -> Result<()> {
         if ty.oid != oid::BYTEA && encoding.is_some() {
             let message = "cannot set JSON encoding for non-bytea output types";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
@@ -331,7 +336,7 @@ pub(super) fn formatted(syntax: &Syntax) -> (&Syntax, Option<&str>, bool) {
     }
 }
 
-fn check_encoding(encoding: Option<&str>) -> Result<()> {
+pub(super) fn check_encoding(encoding: Option<&str>) -> Result<()> {
     let is_known = |name: &str| {
         ["utf8", "utf16", "utf32"].iter().any(|known| known.eq_ignore_ascii_case(name))
     };

@@ -147,11 +147,18 @@ fn interval_modifier(interval: &Interval) -> Result<i32> {
     let (Some(first), Some(last)) = (first, last) else {
         return unsupported("these fields of INTERVAL");
     };
-    if first > last || interval.leading_precision.is_some() {
+    // `SECOND(2)` has its places behind the first field.
+    let is_second = first + 1 == ORDER.len() && interval.last_field.is_none();
+    let has_both =
+        interval.leading_precision.is_some() && interval.fractional_seconds_precision.is_some();
+    if first > last || has_both || interval.leading_precision.is_some() && !is_second {
         return unsupported("these fields of INTERVAL");
     }
     let range = ORDER[first..=last].iter().fold(0, |bits, field| bits | field);
-    let precision = interval.fractional_seconds_precision;
+    let precision = interval.fractional_seconds_precision.or(interval.leading_precision);
+    if precision.is_some_and(|places| places > 6) {
+        return unsupported("this precision of INTERVAL");
+    }
     let precision = precision.and_then(|p| i32::try_from(p).ok()).unwrap_or(FULL_PRECISION);
     Ok((range << 16) | precision)
 }

@@ -27,9 +27,11 @@ mod functions;
 mod inheritance;
 mod inlined_sets;
 mod inlining;
+mod json_aggregates;
 mod json_behaviors;
 mod json_clauses;
 mod json_constructors;
+mod json_output;
 mod json_predicates;
 mod json_queries;
 mod json_tables;
@@ -37,9 +39,12 @@ mod lateral;
 mod literals;
 mod memberships;
 mod ordered_sets;
+mod outer_rows;
 mod policies;
 mod query;
+mod query_options;
 mod recursion;
+mod recursion_rules;
 mod row_order;
 mod row_values;
 mod samples;
@@ -133,6 +138,8 @@ pub(crate) struct Binder<'b> {
     names: usize,
     /// True for the next SELECT if it is a part of UNION and the like, where literals keep waiting for a type.
     keeps_literals: bool,
+    /// True once FROM names the recursive query around it.
+    names_itself: bool,
     /// True where a query that refers to the row around it is run for each, not made a join.
     nests: bool,
     /// How many views stand around the place that is being bound.
@@ -175,6 +182,7 @@ impl<'b> Binder<'b> {
             with: Vec::new(),
             names: 0,
             keeps_literals: false,
+            names_itself: false,
             nests: false,
             views: 0,
             reader: None,

@@ -5,12 +5,13 @@
 //!
 //! Source: `transformSelectStmt` and `findTargetlistEntrySQL92` in `src/backend/parser`, PostgreSQL 18.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use arrow::datatypes::DataType;
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, SortExpr, lit};
+use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     Expr as Syntax, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, TableAlias,
@@ -18,12 +19,13 @@ use sqlparser::ast::{
 };
 
 use super::expressions::unnested;
-use super::recursion::refuse_later_names;
-use super::scope::{Level, folded};
+use super::query_options::{computed, without_parentheses};
+use super::recursion_rules::in_order;
+use super::scope::{Level, Scope, folded};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
-use crate::error::{Result, SqlState, fail, unsupported};
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::keys;
 use crate::typed::Typed;
 use crate::types::PgType;
@@ -43,6 +45,8 @@ pub(super) struct Tail<'q> {
 
 impl Binder<'_> {
     pub(super) fn query(&mut self, query: &Query) -> Result<Bound> {
+        let query = without_parentheses(query)?;
+        let query = &*query;
         if !query.locks.is_empty() {
             return fail(
                 SqlState::READ_ONLY,
@@ -68,24 +72,30 @@ impl Binder<'_> {
         let tail = tail(query)?;
         match &*query.body {
             SetExpr::Select(select) => self.select(select, &tail),
-            SetExpr::Query(inner) => {
-                let bound = self.query(inner)?;
-                self.ordered(bound, &tail)
-            }
             body => {
                 let bound = self.set_expr(body)?;
-                self.ordered(bound, &tail)
+                self.ordered(bound, &tail, matches!(body, SetExpr::Values(_)))
             }
         }
     }
 
-    fn bind_with(&mut self, with: &With) -> Result<()> {
-        if with.recursive {
-            refuse_later_names(&with.cte_tables)?;
-        }
+    pub(super) fn bind_with(&mut self, with: &With) -> Result<()> {
+        let mut names = HashSet::new();
         for cte in &with.cte_tables {
             let name = folded(&cte.alias.name);
-            let bound = match with.recursive && mentions_itself(cte) {
+            if names.contains(&name) {
+                let message = format!("WITH query name \"{name}\" specified more than once");
+                return fail(SqlState::DUPLICATE_ALIAS, message);
+            }
+            names.insert(name);
+        }
+        let tables = match with.recursive {
+            true => in_order(&with.cte_tables)?,
+            false => with.cte_tables.iter().map(|cte| (cte, false)).collect(),
+        };
+        for (cte, names_itself) in tables {
+            let name = folded(&cte.alias.name);
+            let bound = match names_itself {
                 true => self.recursive(cte, &name)?,
                 false => {
                     let mut bound = self.query(&cte.query)?;
@@ -94,34 +104,51 @@ impl Binder<'_> {
                 }
             };
             let here = self.with.last_mut().expect("a query has its own tables"); // infallible: pushed above
-            if here.insert(name.clone(), bound).is_some() {
-                let message = format!("WITH query name \"{name}\" specified more than once");
-                return fail(SqlState::DUPLICATE_ALIAS, message);
-            }
+            here.insert(name, bound);
         }
         Ok(())
     }
 
-    /// A body whose columns alone can be sorted by: a set operation, VALUES, a query in parentheses.
-    fn ordered(&mut self, bound: Bound, tail: &Tail<'_>) -> Result<Bound> {
+    /// A body that is no SELECT; only rows of VALUES can be sorted by expressions.
+    fn ordered(&mut self, bound: Bound, tail: &Tail<'_>, of_values: bool) -> Result<Bound> {
         if tail.with_ties {
             return unsupported("WITH TIES of UNION, INTERSECT, EXCEPT or VALUES");
         }
         let Bound { mut plan, columns } = bound;
         let mut sorts = Vec::new();
         for item in tail.order_by {
-            let Some(at) = output_position(&item.expr, &columns)? else {
-                return unsupported(
-                    "an expression in ORDER BY of UNION, INTERSECT, EXCEPT or VALUES",
-                );
+            let typed = match output_position(&item.expr, &columns)? {
+                Some(at) => columns[at].typed.clone(),
+                None => self.sorted_by(&item.expr, &columns, of_values)?,
             };
-            let key = keys::order_key(&self.catalog, &columns[at].typed)?;
-            sorts.push(sort(key, item));
+            sorts.push(sort(keys::order_key(&self.catalog, &typed)?, item));
         }
         if !sorts.is_empty() {
             plan = LogicalPlanBuilder::from(plan).sort(sorts)?.build()?;
         }
         self.limited(Bound { plan, columns }, tail)
+    }
+
+    /// An expression over the columns of a body that is no SELECT.
+    fn sorted_by(
+        &mut self,
+        syntax: &Syntax,
+        columns: &[BoundColumn],
+        of_values: bool,
+    ) -> Result<Typed> {
+        let scope = Scope::of_table(String::new(), columns.to_vec());
+        self.levels.push(Level { scope, ..Level::default() });
+        let typed = self.expr(syntax);
+        self.levels.pop();
+        let typed = typed?;
+        if of_values {
+            return Ok(typed);
+        }
+        let message = "invalid UNION/INTERSECT/EXCEPT ORDER BY clause";
+        let error = StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+        let hint =
+            "Add the expression/function to every SELECT, or move the UNION into a FROM clause.";
+        Err(error.with_hint(hint).into())
     }
 
     pub(super) fn limited(&mut self, bound: Bound, tail: &Tail<'_>) -> Result<Bound> {
@@ -172,10 +199,14 @@ impl Binder<'_> {
         }
         let number = match constant_number(&count.expr) {
             Some(number) => number,
-            None => return unsupported(format!("{clause} that is no constant")),
+            None => match computed(&count.expr)? {
+                Some(ScalarValue::Int64(Some(number))) => number,
+                Some(ScalarValue::Int64(None)) => return Ok(None),
+                _ => return unsupported(format!("{clause} that is no constant")),
+            },
         };
         if number < 0 {
-            let state = SqlState("2201W");
+            let state = SqlState(if clause == "OFFSET" { "2201X" } else { "2201W" });
             return fail(state, format!("{clause} must not be negative"));
         }
         Ok(Some(lit(number)))
@@ -185,7 +216,7 @@ impl Binder<'_> {
 fn constant_number(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Literal(value, _) => match value.cast_to(&DataType::Int64).ok()? {
-            datafusion::scalar::ScalarValue::Int64(number) => number,
+            ScalarValue::Int64(number) => number,
             _ => None,
         },
         Expr::Cast(cast) => constant_number(&cast.expr),
@@ -220,16 +251,6 @@ fn tail(query: &Query) -> Result<Tail<'_>> {
         return fail(SqlState::SYNTAX_ERROR, message);
     }
     Ok(Tail { order_by, limit, offset, with_ties })
-}
-
-fn mentions_itself(cte: &sqlparser::ast::Cte) -> bool {
-    let name = folded(&cte.alias.name);
-    let mut found = false;
-    let _ = sqlparser::ast::visit_relations(&cte.query, |relation| {
-        found |= relation.to_string().trim_matches('"').eq_ignore_ascii_case(&name);
-        std::ops::ControlFlow::<()>::Continue(())
-    });
-    found
 }
 
 /// Gives columns the names of an alias: fewer names than columns leave the rest as they are.

@@ -1,40 +1,41 @@
 //! WITH RECURSIVE: a first part, and one that is repeated on the rows of its last round until there are none.
 //!
-//! Only the plainest form is known: `first UNION [ALL] SELECT … FROM itself …`, where the second part names the table once, in
-//! FROM itself, and neither groups nor sorts.
+//! Invariant: the repeated part reads the rows of the last round in one place of its plan. The statement names the table once, as
+//! `recursion_rules.rs` sees to; where a table of WITH in the repeated part is named twice, the plan would have two such places.
 //!
-//! Source: `src/backend/parser/parse_cte.c`, `src/backend/executor/nodeRecursiveunion.c`, PostgreSQL 18.
+//! Source: `checkWellFormedRecursion` and `analyzeCTE` in `src/backend/parser/parse_cte.c`,
+//! `src/backend/executor/nodeRecursiveunion.c`, PostgreSQL 14 to 18.
 
-use std::ops::ControlFlow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
 use datafusion::catalog::cte_worktable::CteWorkTable;
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, TableReference};
-use datafusion::datasource::provider_as_source;
+use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use sqlparser::ast::{
-    Cte, GroupByExpr, JoinOperator, Select, SetExpr, SetOperator, SetQuantifier, TableFactor,
-    TableWithJoins, Visit, visit_relations,
-};
+use pagemill_format::Oid;
+use sqlparser::ast::{Cte, LimitClause, Query, SetExpr, SetOperator, SetQuantifier, With};
 
-use super::query::{Tail, rename};
-use super::scope::folded;
+use super::query::rename;
+use super::recursion_rules::{INVALID_RECURSION, Place, check_place, check_tables};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
-use crate::error::{Result, SqlState, fail, unsupported};
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::functions::format_type::formatted_type;
 use crate::functions::{keys, numeric};
 use crate::resolve::common_type;
 use crate::typed::Typed;
 use crate::types::PgType;
 
-const NO_TAIL: Tail<'static> = Tail { order_by: &[], limit: None, offset: None, with_ties: false };
-
 /// The parts of a recursive query.
 struct Parts<'q> {
+    /// What stands around both.
+    with: Option<&'q With>,
     first: &'q SetExpr,
-    repeated: &'q Select,
+    repeated: &'q SetExpr,
     is_distinct: bool,
 }
 
@@ -42,6 +43,16 @@ impl Binder<'_> {
     /// A table of WITH that names itself.
     pub(super) fn recursive(&mut self, cte: &Cte, name: &str) -> Result<Bound> {
         let parts = parts_of(cte, name)?;
+        self.with.push(HashMap::new());
+        let bound = self.recursive_parts(cte, name, &parts);
+        self.with.pop();
+        bound
+    }
+
+    fn recursive_parts(&mut self, cte: &Cte, name: &str, parts: &Parts<'_>) -> Result<Bound> {
+        if let Some(with) = parts.with {
+            self.bind_with(with)?;
+        }
         let mut first = self.set_expr(parts.first)?;
         rename(&mut first.columns, &cte.alias, "WITH query")?;
         let first = self.first_rows(first)?;
@@ -50,13 +61,11 @@ impl Binder<'_> {
         }
         let table = self.fresh(name);
         let work_table = work_table(&table, &first)?;
-        let here = self.with.last_mut().expect("a query has its own tables"); // infallible: WITH is bound in one
+        let here = self.with.last_mut().expect("a query has its own tables"); // infallible: pushed above
         here.insert(name.to_owned(), work_table);
-        self.keeps_literals = true;
-        let repeated = self.select(parts.repeated, &NO_TAIL);
-        let here = self.with.last_mut().expect("a query has its own tables"); // infallible: as above
-        here.remove(name);
-        let repeated = self.next_rows(name, &first, repeated?)?;
+        let repeated = self.part(parts.repeated)?;
+        let repeated = self.next_rows(name, &first, repeated)?;
+        check_plan(&repeated, &table)?;
         let plan = LogicalPlanBuilder::from(first.plan)
             .to_recursive_query(table, repeated, parts.is_distinct)?
             .build()?;
@@ -99,11 +108,6 @@ impl Binder<'_> {
 
     /// The repeated part with the columns of the first.
     fn next_rows(&mut self, name: &str, first: &Bound, bound: Bound) -> Result<LogicalPlan> {
-        if has_node(&bound.plan, |node| {
-            matches!(node, LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(_))
-        }) {
-            return unsupported("groups in the repeated part of WITH RECURSIVE");
-        }
         if first.columns.len() != bound.columns.len() {
             let message = "each UNION query must have the same number of columns";
             return fail(SqlState::SYNTAX_ERROR, message);
@@ -111,14 +115,11 @@ impl Binder<'_> {
         let mut exprs = Vec::new();
         for (number, (a, b)) in first.columns.iter().zip(bound.columns).enumerate() {
             let common = common_type(&self.catalog, &[a.typed.ty.oid, b.typed.ty.oid])?;
-            if common != a.typed.ty.oid {
-                let (own, all) =
-                    (self.catalog.type_name(a.typed.ty.oid), self.catalog.type_name(common));
-                let message = format!(
-                    "recursive query \"{name}\" column {} has type {own} in non-recursive term but type {all} overall",
-                    number + 1
-                );
-                return fail(SqlState::DATATYPE_MISMATCH, message);
+            // A length stays where both have it.
+            let is_longer = a.typed.ty.modifier >= 0
+                && (b.typed.ty.oid != common || b.typed.ty.modifier != a.typed.ty.modifier);
+            if common != a.typed.ty.oid || is_longer {
+                return self.other_type(name, number + 1, (a.typed.ty, common));
             }
             let ty = PgType::new(common);
             let next = match b.typed.ty.oid == common {
@@ -126,9 +127,8 @@ impl Binder<'_> {
                 false => coerce(&self.catalog, b.typed, ty, CastContext::Implicit)?,
             };
             let next = self.held(&next);
-            if next.ty.modifier != a.typed.ty.modifier || next.ty.collation != a.typed.ty.collation
-            {
-                return unsupported("WITH RECURSIVE over types of different lengths or collations");
+            if next.ty.collation != a.typed.ty.collation {
+                return unsupported("WITH RECURSIVE over texts of different collations");
             }
             if next.carrier != a.typed.carrier {
                 let of = self.catalog.type_name(common);
@@ -137,6 +137,20 @@ impl Binder<'_> {
             exprs.push(next.expr.alias(column_of(&a.typed).name()));
         }
         Ok(LogicalPlanBuilder::from(bound.plan).project(exprs)?.build()?)
+    }
+
+    #[cold]
+    fn other_type<T>(&self, name: &str, number: usize, (own, all): (PgType, Oid)) -> Result<T> {
+        let shown = |of: Oid, modifier| {
+            formatted_type(&self.catalog, of, modifier)
+                .unwrap_or_else(|| self.catalog.type_name(of))
+        };
+        let (own, all) = (shown(own.oid, own.modifier), shown(all, -1));
+        let message = format!(
+            "recursive query \"{name}\" column {number} has type {own} in non-recursive term but type {all} overall"
+        );
+        let hint = "Cast the output of the non-recursive term to the correct type.";
+        Err(StatementError::new(SqlState::DATATYPE_MISMATCH, message).with_hint(hint).into())
     }
 }
 
@@ -166,84 +180,83 @@ fn work_table(table: &str, first: &Bound) -> Result<Bound> {
     Ok(Bound { plan, columns })
 }
 
-fn has_node(plan: &LogicalPlan, wanted: fn(&LogicalPlan) -> bool) -> bool {
-    wanted(plan) || plan.inputs().into_iter().any(|input| has_node(input, wanted))
+/// True for the rows of the last round of a query that is being bound.
+pub(super) fn is_work_table(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::TableScan(scan) = plan else { return false };
+    source_as_provider(&scan.source).is_ok_and(|provider| provider.is::<CteWorkTable>())
 }
 
-/// How often a table is named.
-fn mentions(syntax: &impl Visit, name: &str) -> usize {
-    let mut found = 0;
-    let _ = visit_relations(syntax, |relation| {
-        found += usize::from(relation.to_string().trim_matches('"').eq_ignore_ascii_case(name));
-        ControlFlow::<()>::Continue(())
-    });
-    found
+/// The engine gives the rows of a round once.
+fn check_plan(repeated: &LogicalPlan, table: &str) -> Result<()> {
+    let (mut scans, mut is_nested) = (0_usize, false);
+    repeated.apply_with_subqueries(|node| {
+        match node {
+            LogicalPlan::TableScan(scan) if scan.table_name == TableReference::bare(table) => {
+                scans += 1;
+            }
+            LogicalPlan::RecursiveQuery(_) => is_nested = true,
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    match (scans, is_nested) {
+        (1, false) => Ok(()),
+        (1, true) => unsupported("WITH RECURSIVE in the repeated part of another"),
+        _ => unsupported("WITH RECURSIVE whose last rows are read other than once"),
+    }
 }
 
 fn parts_of<'q>(cte: &'q Cte, name: &str) -> Result<Parts<'q>> {
-    let query = &*cte.query;
-    let is_bare = query.with.is_none()
-        && query.order_by.is_none()
-        && query.limit_clause.is_none()
-        && query.fetch.is_none();
+    let (mut query, mut with, mut around) = (&*cte.query, None, Vec::new());
+    loop {
+        if with.is_some() && query.with.is_some() {
+            return unsupported("this form of WITH RECURSIVE");
+        }
+        with = with.or(query.with.as_ref());
+        around.push(query);
+        match &*query.body {
+            SetExpr::Query(inner) => query = inner,
+            _ => break,
+        }
+    }
     let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } =
         &*query.body
     else {
-        return unsupported("WITH RECURSIVE but of UNION");
+        let message = format!(
+            "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] recursive-term"
+        );
+        return fail(INVALID_RECURSION, message);
     };
-    let SetExpr::Select(repeated) = &**right else {
-        return unsupported("WITH RECURSIVE whose repeated part is no SELECT");
-    };
+    if let Some(with) = with {
+        check_tables(name, &with.cte_tables)?;
+    }
+    around.into_iter().try_for_each(refuse_tail)?;
     let is_distinct = match set_quantifier {
         SetQuantifier::All => false,
         SetQuantifier::Distinct | SetQuantifier::None => true,
         _ => return fail(SqlState::SYNTAX_ERROR, "syntax error: BY NAME is not PostgreSQL's"),
     };
-    if !is_bare || mentions(&**left, name) > 0 || !is_plain(repeated, name) {
-        return unsupported("this form of WITH RECURSIVE");
+    check_place(name, left, Place::First)?;
+    match check_place(name, right, Place::Good)? {
+        1 => Ok(Parts { with, first: left, repeated: right, is_distinct }),
+        _ => unsupported("this form of WITH RECURSIVE"),
     }
-    Ok(Parts { first: left, repeated, is_distinct })
 }
 
-/// True for a SELECT that names the table once, in FROM itself, where no join adds rows to it, and that neither groups nor
-/// takes rows away for others' sake.
-fn is_plain(select: &Select, name: &str) -> bool {
-    let is_grouped =
-        !matches!(&select.group_by, GroupByExpr::Expressions(items, _) if items.is_empty());
-    let is_itself = |factor: &TableFactor| {
-        matches!(factor, TableFactor::Table { name: table, args: None, .. }
-            if table.0.len() == 1 && super::columns::last_name(table) == name)
-    };
-    let is_inner = |operator: &JoinOperator| {
-        matches!(
-            operator,
-            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_)
-        )
-    };
-    let own = |item: &TableWithJoins| {
-        let all_inner = item.joins.iter().all(|join| is_inner(&join.join_operator));
-        let joined = item.joins.iter().filter(|join| is_itself(&join.relation)).count();
-        match all_inner {
-            true => usize::from(is_itself(&item.relation)) + joined,
-            false => 0,
-        }
-    };
-    select.distinct.is_none()
-        && select.having.is_none()
-        && !is_grouped
-        && mentions(select, name) == 1
-        && select.from.iter().map(own).sum::<usize>() == 1
-}
-
-/// Refuses tables that name one which comes later: which table they mean depends on what the server makes of it.
-pub(super) fn refuse_later_names(tables: &[Cte]) -> Result<()> {
-    for (at, table) in tables.iter().enumerate() {
-        let names = tables[at + 1..].iter().map(|later| folded(&later.alias.name));
-        for name in names {
-            if mentions(&table.query, &name) > 0 {
-                return unsupported("a table of WITH RECURSIVE that names a later one");
-            }
-        }
+/// What stands behind both parts would be of rows that are not there yet.
+fn refuse_tail(query: &Query) -> Result<()> {
+    let (mut limit, mut offset) = (query.fetch.is_some(), false);
+    if let Some(LimitClause::LimitOffset { limit: some, offset: begin, .. }) = &query.limit_clause {
+        limit |= some.is_some();
+        offset = begin.is_some();
     }
-    Ok(())
+    let clause = match () {
+        () if query.order_by.is_some() => "ORDER BY",
+        () if offset => "OFFSET",
+        () if limit || query.limit_clause.is_some() => "LIMIT",
+        () if !query.locks.is_empty() => "FOR UPDATE/SHARE",
+        () => return Ok(()),
+    };
+    let message = format!("{clause} in a recursive query is not implemented");
+    fail(SqlState::FEATURE_NOT_SUPPORTED, message)
 }

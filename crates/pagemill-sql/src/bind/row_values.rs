@@ -71,6 +71,7 @@ impl Binder<'_> {
     /// `ROW(a, b)`, whose fields go by their places.
     pub(super) fn row_of_fields(&self, fields: Vec<Typed>) -> Result<Typed> {
         let field = |(at, typed): (usize, Typed)| {
+            let was_unknown = typed.ty.oid == UNKNOWN;
             let typed = match typed.ty.oid {
                 UNKNOWN => {
                     let text = PgType::new(oid::TEXT);
@@ -78,7 +79,8 @@ impl Binder<'_> {
                 }
                 _ => typed,
             };
-            Ok((RowField::of(format!("f{}", at + 1), &typed), typed.expr))
+            let field = RowField::of(format!("f{}", at + 1), &typed);
+            Ok((RowField { was_unknown, ..field }, typed.expr))
         };
         let fields = fields.into_iter().enumerate().map(field).collect::<Result<Vec<_>>>()?;
         Ok(row_where(RECORD, fields, None))

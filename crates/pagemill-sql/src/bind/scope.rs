@@ -54,6 +54,8 @@ pub(super) struct Scope {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Level {
     pub(super) scope: Scope,
+    /// True where FROM names the recursive query around it.
+    pub(super) names_itself: bool,
     /// Aggregates found so far, each with the column that stands for it.
     pub(super) aggregates: Vec<(Expr, Typed)>,
     /// What some of them are told of a whole group.

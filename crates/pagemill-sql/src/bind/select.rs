@@ -3,6 +3,7 @@
 //! Source: `transformSelectStmt` in `src/backend/parser/analyze.c`, `parse_clause.c`, PostgreSQL 18.
 
 use arrow::datatypes::DataType;
+use datafusion::common::tree_node::TreeNode as _;
 use datafusion::functions_aggregate::expr_fn::{first_value, max, min};
 use datafusion::functions_window::rank::rank_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
@@ -54,8 +55,11 @@ impl Binder<'_> {
     pub(super) fn select(&mut self, select: &Select, tail: &Tail<'_>) -> Result<Bound> {
         refuse_strange(select)?;
         let keeps_literals = std::mem::take(&mut self.keeps_literals);
-        let (plan, scope) = self.with_settings(select, |binder| binder.bind_from(&select.from))?;
-        self.levels.push(Level { scope, ..Level::default() });
+        let before = std::mem::take(&mut self.names_itself);
+        let bound = self.with_settings(select, |binder| binder.bind_from(&select.from));
+        let names_itself = std::mem::replace(&mut self.names_itself, before);
+        let (plan, scope) = bound?;
+        self.levels.push(Level { scope, names_itself, ..Level::default() });
         let bound = self.select_in_scope(select, plan, tail, keeps_literals);
         self.levels.pop();
         self.limited(bound?, tail)
@@ -109,14 +113,16 @@ impl Binder<'_> {
         parts.extend(on.iter_mut());
         plan = self.aggregated(plan, groups, having, &mut parts)?;
         plan = self.windowed(plan)?;
-        let (plan, number) = self.with_sets(plan)?;
-        if is_distinct_on && number.is_some() {
-            // The server takes the first rows before it expands them.
-            return unsupported("DISTINCT ON beside a function that gives rows");
-        }
         if is_distinct_on && tail.with_ties {
             return unsupported("WITH TIES of DISTINCT ON");
         }
+        if is_distinct_on && !order.is_empty() && self.has_sets_beside(&order) {
+            let plan = self.first_of_equal(plan, on, &order)?;
+            let (plan, number) = self.with_sets(plan)?;
+            let order = Order { items: order, number, is_distinct: false, ranks: None };
+            return self.projected(plan, columns, order);
+        }
+        let (plan, number) = self.with_sets(plan)?;
         if is_distinct_on {
             return self.distinct_on(plan, columns, on, &order);
         }
@@ -171,6 +177,33 @@ impl Binder<'_> {
             Some(at) => Ok(columns[at].typed.clone()),
             None => self.expr(syntax),
         }
+    }
+
+    /// True where functions of the select list give rows, and none is sorted by: the server calls them for the rows that are left.
+    fn has_sets_beside(&mut self, order: &[SortItem<'_>]) -> bool {
+        let sets = &self.level().sets;
+        let is_of_set = |item: &SortItem<'_>| {
+            let found = item.typed.expr.exists(|inner| Ok(sets.has_stand_in(inner)));
+            found.unwrap_or(true) // default: what cannot be looked at is taken for one
+        };
+        !sets.is_empty() && !order.iter().any(is_of_set)
+    }
+
+    /// The rows that are the first of DISTINCT ON, with all that is known of them.
+    fn first_of_equal(
+        &self,
+        plan: LogicalPlan,
+        on: Vec<Typed>,
+        order: &[SortItem<'_>],
+    ) -> Result<LogicalPlan> {
+        let on = on.iter().map(|typed| keys::equality_key(&self.catalog, typed));
+        let on: Vec<Expr> = on.collect::<Result<_>>()?;
+        let sort = |item: &SortItem<'_>| {
+            Ok(sort(keys::order_key(&self.catalog, &item.typed)?, item.syntax))
+        };
+        let sorts = order.iter().map(sort).collect::<Result<Vec<SortExpr>>>()?;
+        let all = plan.schema().columns().into_iter().map(Expr::Column).collect();
+        Ok(LogicalPlanBuilder::from(plan).distinct_on(on, all, Some(sorts))?.build()?)
     }
 
     fn distinct_on(

@@ -160,7 +160,7 @@ impl Binder<'_> {
         let (calls, is_of_document) = calls?;
         let is_defined = |alias: &TableAlias| alias.columns.iter().any(|c| c.data_type.is_some());
         if !is_of_document && alias.is_some_and(is_defined) {
-            return unsupported("a list of column definitions in FROM");
+            return self.refuse_definitions(&calls);
         }
         let given = alias.map_or(0, |alias| alias.columns.len());
         let has = calls.first().map_or(0, |call| call.call.columns.len());
@@ -174,6 +174,23 @@ impl Binder<'_> {
         // A row of a table is no value, whatever its columns.
         item.scope.tables.iter_mut().for_each(|table| table.is_value &= !is_table);
         Ok(item)
+    }
+
+    /// A list of column definitions, where the function says what its columns are.
+    fn refuse_definitions<T>(&self, calls: &[BoundCall]) -> Result<T> {
+        const ONLY: &str =
+            "a column definition list is only allowed for functions returning \"record\"";
+        const OUTPUTS: &str =
+            "a column definition list is redundant for a function with OUT parameters";
+        let [call] = calls else { return unsupported("a list of column definitions in FROM") };
+        let mut known = self.catalog.functions_named(&call.name);
+        match call.call.columns.len() {
+            1 => fail(SqlState::SYNTAX_ERROR, ONLY),
+            _ if known.all(|row| row.result == oid::RECORD) => {
+                fail(SqlState::SYNTAX_ERROR, OUTPUTS)
+            }
+            _ => unsupported("a list of column definitions in FROM"),
+        }
     }
 
     /// The calls, and whether they make rows of documents.
@@ -485,7 +502,7 @@ fn plain_name(expr: &Expr) -> String {
     }
 }
 
-fn is_query(expr: &Expr) -> bool {
+pub(super) fn is_query(expr: &Expr) -> bool {
     matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_))
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Source: `transformSetOperationTree` in `src/backend/parser/analyze.c`, PostgreSQL 18.
 
+use arrow::datatypes::DataType;
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::{Expr, ExprFunctionExt as _, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, ExprFunctionExt as _, LogicalPlan, LogicalPlanBuilder, lit};
 use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Values};
 
 use super::query::{Tail, column};
@@ -47,7 +49,7 @@ impl Binder<'_> {
         }
     }
 
-    fn part(&mut self, body: &SetExpr) -> Result<Bound> {
+    pub(super) fn part(&mut self, body: &SetExpr) -> Result<Bound> {
         self.keeps_literals = matches!(body, SetExpr::Select(_));
         self.set_expr(body)
     }
@@ -74,7 +76,7 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, message);
         }
         if left.columns.is_empty() && !(is_all && op == SetOperator::Union) {
-            return unsupported(format!("{name} of rows without columns"));
+            return self.of_bare_rows((op, quantifier), left, right);
         }
         let (left, right) = self.unified(name, left, right)?;
         let builder = LogicalPlanBuilder::from(left.plan);
@@ -104,6 +106,25 @@ impl Binder<'_> {
             }
         };
         Ok(Bound { plan, columns })
+    }
+
+    /// Rows without columns are all alike: as rows of one column that is the same in all.
+    fn of_bare_rows(
+        &mut self,
+        (op, quantifier): (SetOperator, SetQuantifier),
+        left: Bound,
+        right: Bound,
+    ) -> Result<Bound> {
+        let mut with_column = |side: Bound| -> Result<Bound> {
+            let constant = Typed::new(lit(true), PgType::new(oid::BOOL), DataType::Boolean);
+            let (expr, typed) = self.named(&constant, "row");
+            let plan = LogicalPlanBuilder::from(side.plan).project([expr])?.build()?;
+            Ok(Bound { plan, columns: vec![BoundColumn { name: String::new(), typed }] })
+        };
+        let (left, right) = (with_column(left)?, with_column(right)?);
+        let found = self.set_operation(op, quantifier, left, right)?;
+        let plan = LogicalPlanBuilder::from(found.plan).project(Vec::<Expr>::new())?.build()?;
+        Ok(Bound { plan, columns: Vec::new() })
     }
 
     fn refuse_strange_keys(&self, columns: &[BoundColumn], name: &str) -> Result<()> {

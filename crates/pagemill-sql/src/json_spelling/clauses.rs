@@ -88,7 +88,7 @@ impl Forms {
     }
 
     /// A type as a cast to it, and the word of a format.
-    fn returning(&self, start: usize, end: usize, call: &mut Call) -> Option<usize> {
+    pub(super) fn returning(&self, start: usize, end: usize, call: &mut Call) -> Option<usize> {
         let behind = self.end_of_operand(start, end);
         if behind == start {
             return None;

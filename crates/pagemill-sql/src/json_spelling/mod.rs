@@ -1,5 +1,5 @@
-//! Forms of SQL/JSON that ask documents, as calls that the parser knows: `IS JSON`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`,
-//! `JSON_TABLE` and `JSON`, whose clauses become arguments.
+//! Forms of SQL/JSON as calls that the parser knows: `IS JSON`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_TABLE`, `JSON`, and
+//! those that make documents, whose clauses become arguments.
 //!
 //! ```text
 //! JSON_VALUE(j, '$.a' PASSING 1 AS x RETURNING int NULL ON ERROR)
@@ -14,6 +14,7 @@
 //! `src/backend/parser/gram.y`, PostgreSQL 16 to 18.
 
 mod clauses;
+mod constructors;
 #[cfg(test)]
 mod tests;
 
@@ -63,7 +64,14 @@ enum Form {
     Table,
     /// JSON(…) with clauses.
     Parse,
+    /// JSON_ARRAY, which a query can be in.
+    Array,
+    /// What else makes documents.
+    Made,
 }
+
+/// Forms that make documents.
+const MADE: [&str; 4] = ["json_object", "json_objectagg", "json_arrayagg", "json_serialize"];
 
 fn form_of(token: Option<&Token>) -> Option<Form> {
     match token {
@@ -72,6 +80,8 @@ fn form_of(token: Option<&Token>) -> Option<Form> {
         token if ["json_exists", "json_value", "json_query"].iter().any(|w| is_word(token, w)) => {
             Some(Form::Search)
         }
+        token if is_word(token, "json_array") => Some(Form::Array),
+        token if MADE.iter().any(|word| is_word(token, word)) => Some(Form::Made),
         _ => None,
     }
 }
@@ -140,12 +150,15 @@ impl Forms {
         let mut made = Tokens::new();
         match form {
             Form::Parse => self.parsed(level + 1, at + 2..close, &mut made)?,
+            Form::Array | Form::Made => {
+                self.constructed((form, level + 1), at + 2..close, &mut made)?;
+            }
             _ => self.arguments((form, level + 1), at + 2..close, &mut made)?,
         }
         let word = self.tokens.get(at)?.clone();
         let name = match form {
             Form::Table => Token::make_word(JSON_TABLE, Some('"')),
-            Form::Search | Form::Parse => word.token.clone(),
+            _ => word.token.clone(),
         };
         out.push(TokenWithSpan { token: name, ..word.clone() });
         out.push(TokenWithSpan { token: Token::LParen, ..word });
@@ -198,32 +211,6 @@ impl Forms {
             Token::Word(word) => Some(word.value.to_lowercase()),
             _ => None,
         }
-    }
-
-    /// A document with its format, and whether its names are to be there once.
-    fn parsed(&self, level: usize, range: Range<usize>, out: &mut Tokens) -> Option<()> {
-        let format = self.end_of_operand(range.start, range.end);
-        let behind = match self.is(format, "format") {
-            true => self.end_of_format(format),
-            false => format,
-        };
-        if format == range.end {
-            return None;
-        }
-        self.value(range.start..format, behind, level, out)?;
-        if behind == range.end {
-            return Some(());
-        }
-        let end = behind + if self.is(behind + 2, "keys") { 3 } else { 2 };
-        if !self.is_any(behind, &["with", "without"]) || end != range.end {
-            return None;
-        }
-        let place = self.tokens.get(behind)?;
-        let mut call = Call::new(place)?;
-        call.text("UNIQUE");
-        out.push(TokenWithSpan { token: Token::Comma, ..place.clone() });
-        out.extend(call.done());
-        Some(())
     }
 
     /// Document, path, clauses.

@@ -42,6 +42,14 @@ fn forms_become_calls() {
             "SELECT * FROM t, \"json table\"(t.j, '$[*]', \"/as\"('p'), \"/passing\"(1, 'x'), \"/columns\"(\"/ORDINALITY\"('id'), \"/COLUMN\"('a', CAST(NULL AS INT[]), \"/path\"('$.a'), \"/default\"('empty', '{}')), \"/COLUMN\"('B', CAST(NULL AS TEXT), \"/format\"(), \"/omit\"()), \"/EXISTS\"('c', CAST(NULL AS INT), \"/path\"('$.c'), \"/unknown\"('error')), \"/nested\"('$.d[*]', \"/as\"('n'), \"/columns\"(\"/COLUMN\"('e', CAST(NULL AS TEXT)))))) AS jt (x, y)",
         ),
         (
+            "select json_object('a': x FORMAT JSON, b value y null on null with unique keys returning varchar(3) format json encoding utf8), json_object(returning text), json_object('{a}')",
+            "SELECT json_object('a' : \"/FORMAT\"(x), b VALUE y, \"/null\"(), \"/with\"('UNIQUE'), \"/returning\"(CAST(NULL AS VARCHAR(3)), 'FORMAT', 'utf8')), json_object(\"/returning\"(CAST(NULL AS TEXT))), json_object('{a}')",
+        ),
+        (
+            "select json_array(select i from t format json returning text), json_array((select 1)), json_arrayagg(x order by y, z absent on null) over w from t",
+            "SELECT json_array(\"/select\"((SELECT JSON_ARRAYAGG(\"/format\"(\"q\".\"a\"), \"/returning\"(CAST(NULL AS TEXT))) FROM (SELECT i FROM t) AS \"q\" (\"a\")))), json_array((SELECT 1)), json_arrayagg(x, \"/absent\"() ORDER BY y, z) OVER w FROM t",
+        ),
+        (
             "select json_value(a, b, c), x.json_value, json from t",
             "SELECT json_value(a, b, c), x.json_value, json FROM t",
         ),

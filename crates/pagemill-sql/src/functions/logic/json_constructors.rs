@@ -1,5 +1,5 @@
-//! What `JSON_OBJECT(…)` and `JSON_ARRAY(…)` make where NULLs are left out; elsewhere it is what `json_build_object` and
-//! `json_build_array` make.
+//! What `JSON_OBJECT(…)` and `JSON_ARRAY(…)` make where NULLs are left out or names must be there once; elsewhere it is what
+//! `json_build_object` and `json_build_array` make.
 //!
 //! Invariant: of a jsonb object that leaves out NULLs, nulls of documents are left out too, as the server does; of arrays they are
 //! kept.
@@ -7,6 +7,7 @@
 //! Source: `json_build_object_worker` in `src/backend/utils/adt/json.c`, `jsonb_build_object_worker` in `jsonb.c`,
 //! `uniqueifyJsonbObject` in `jsonb_util.c`, PostgreSQL 16 to 18.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef};
@@ -14,7 +15,7 @@ use arrow::datatypes::DataType;
 
 use super::super::rows::Outcome;
 use super::super::{Kernel, KernelCall, call_kernel, implementation};
-use super::json_made::{JsonWriter, finished, no_name};
+use super::json_made::{JsonWriter, finished, no_name, same_name};
 use crate::catalog::Catalog;
 use crate::coerce::{carrier_of, constant};
 use crate::error::{Result, unsupported};
@@ -27,6 +28,8 @@ use crate::types::PgType;
 pub(crate) struct Constructor {
     pub(crate) is_object: bool,
     pub(crate) leaves_out_nulls: bool,
+    /// A name that comes twice, with a value that is left out included, is an error.
+    pub(crate) is_unique: bool,
     /// A json or a jsonb.
     pub(crate) result: PgType,
 }
@@ -44,9 +47,10 @@ impl Constructor {
         }
         let shape = if self.is_object { "object" } else { "array" };
         let key = format!("{prefix}_build_{shape}");
-        if self.leaves_out_nulls {
+        if self.leaves_out_nulls || self.is_unique {
             let kernel = if self.is_object { object as Kernel } else { array as Kernel };
-            let key = format!("{key} absent");
+            let absent = if self.leaves_out_nulls { ABSENT } else { "" };
+            let key = format!("{key}{absent}{}", if self.is_unique { UNIQUE } else { "" });
             return Ok(call_kernel(catalog, (&key, kernel), arguments, self.result, carrier));
         }
         match implementation(&key) {
@@ -58,37 +62,64 @@ impl Constructor {
     }
 }
 
+/// What keys of such kernels end with.
+const ABSENT: &str = " absent";
+const UNIQUE: &str = " unique";
+
 fn object(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let is_jsonb = call.carrier != DataType::Utf8;
     let writers = call.arguments.iter().map(|ty| JsonWriter::new(&call.catalog, *ty));
     let mut writers = writers.collect::<Outcome<Vec<_>>>()?;
     let mut texts = Vec::with_capacity(arguments[0].len());
     for row in 0..arguments[0].len() {
-        let mut text = b"{".to_vec();
-        for name in (0..arguments.len()).step_by(2) {
-            let is_left_out = arguments[name + 1].is_null(row);
-            if arguments[name].is_null(row) && (is_jsonb || !is_left_out) {
-                return Err(no_name(call, name + 1));
-            }
-            if is_left_out {
-                continue;
-            }
-            let before = text.len();
-            if text.len() > 1 {
-                text.extend_from_slice(b", ");
-            }
-            writers[name].write_name(&arguments[name], row, &mut text)?;
-            text.extend_from_slice(b" : ");
-            let begin = text.len();
-            writers[name + 1].write(&arguments[name + 1], row, &mut text)?;
-            if is_jsonb && text[begin..].trim_ascii() == b"null" {
-                text.truncate(before);
-            }
-        }
-        text.push(b'}');
-        texts.push(Some(text));
+        texts.push(Some(object_of_row(call, &mut writers, (arguments, row))?));
     }
     finished(call, texts)
+}
+
+fn object_of_row(
+    call: &KernelCall,
+    writers: &mut [JsonWriter<'_>],
+    (arguments, row): (&[ArrayRef], usize),
+) -> Outcome<Vec<u8>> {
+    let is_jsonb = call.carrier != DataType::Utf8;
+    let (leaves_out, is_unique) = (call.key.contains(ABSENT), call.key.contains(UNIQUE));
+    let (mut names, mut same) = (HashSet::new(), None);
+    let mut text = b"{".to_vec();
+    for name in (0..arguments.len()).step_by(2) {
+        let is_left_out = leaves_out && arguments[name + 1].is_null(row);
+        if arguments[name].is_null(row) && (is_jsonb || is_unique || !is_left_out) {
+            return Err(no_name(call, name + 1));
+        }
+        if is_left_out && !is_unique {
+            continue;
+        }
+        let before = text.len();
+        if text.len() > 1 {
+            text.extend_from_slice(b", ");
+        }
+        let begin = text.len();
+        writers[name].write_name(&arguments[name], row, &mut text)?;
+        if is_unique && !names.insert(text[begin..].to_vec()) {
+            let error = same_name(call, &text[begin..]);
+            match is_jsonb {
+                // The server looks when it has all.
+                true => same = Some(error),
+                false => return Err(error),
+            }
+        }
+        if is_left_out {
+            text.truncate(before);
+            continue;
+        }
+        text.extend_from_slice(b" : ");
+        let begin = text.len();
+        writers[name + 1].write(&arguments[name + 1], row, &mut text)?;
+        if is_jsonb && leaves_out && text[begin..].trim_ascii() == b"null" {
+            text.truncate(before);
+        }
+    }
+    text.push(b'}');
+    same.map_or(Ok(text), Err)
 }
 
 fn array(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

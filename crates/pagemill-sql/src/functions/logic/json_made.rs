@@ -291,7 +291,7 @@ pub(crate) fn collected_json(
 
 /// Of jsonb the server does not say which.
 #[cold]
-fn same_name(call: &KernelCall, name: &[u8]) -> StatementError {
+pub(super) fn same_name(call: &KernelCall, name: &[u8]) -> StatementError {
     let message = "duplicate JSON object key value";
     let message = match call.key.starts_with("jsonb") {
         true => message.to_owned(),

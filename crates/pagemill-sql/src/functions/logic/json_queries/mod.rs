@@ -25,7 +25,7 @@ use super::super::rows::Outcome;
 pub(crate) use super::jsonpath::Wrapper;
 use crate::types::PgType;
 pub(crate) use call::{remembers_rows, search};
-pub(crate) use decoded::text_of_bytes;
+pub(crate) use decoded::{bytes_of_text, text_of_bytes};
 pub(crate) use predicate::{is_json, unique_json};
 pub(crate) use rows::{Scan, TableColumn, TableRows, begin};
 

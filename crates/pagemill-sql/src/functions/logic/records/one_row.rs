@@ -50,6 +50,7 @@ pub(crate) fn one_row(call: SetCall, arguments: &[Typed], row_type: Oid) -> Type
         ty: column.ty,
         carrier: column.carrier.clone(),
         is_never_null: false,
+        was_unknown: false,
         row: None,
     };
     let fields: Arc<[RowField]> = call.columns.iter().map(field).collect();
