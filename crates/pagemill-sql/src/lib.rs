@@ -49,6 +49,7 @@ pub(crate) mod system_rows;
 pub(crate) mod typed;
 mod typed_texts;
 pub mod types;
+mod unordered_limits;
 #[cfg(feature = "workers")]
 pub mod workers;
 

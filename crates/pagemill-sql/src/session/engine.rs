@@ -20,6 +20,7 @@ use crate::expand::Planner;
 use crate::global_groups;
 use crate::long_sorts::LongSorts;
 use crate::scan::GuardedConditions;
+use crate::unordered_limits::{MOVES_SORTS, UnorderedLimits};
 
 /// A table is cut for another thread from here on.
 pub(super) const LEAST_SHARE_BYTES: usize = 4 << 20;
@@ -92,6 +93,9 @@ fn physical_rules(is_limited: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send 
         assert!(rules.iter().any(|rule| rule.name() == name), "the engine has a rule {name}");
     }
     rules.retain(|rule| !WRONG_RULES.contains(&rule.name()));
+    let moving = rules.iter_mut().find(|rule| rule.name() == MOVES_SORTS);
+    let moving = moving.expect("the engine has a rule that moves sorts"); // infallible: of this version
+    *moving = Arc::new(UnorderedLimits(moving.clone()));
     rules.push(Arc::new(GuardedConditions));
     if is_limited {
         rules.push(Arc::new(LongSorts));
