@@ -16,10 +16,11 @@ use crate::functions::arrays::each::{ELEMENT, Each, Fold};
 use crate::functions::arrays::value::ElementType;
 use crate::functions::row_casts::row_of_type;
 use crate::functions::row_forms::{json_of_row, text_of_row};
+use crate::functions::row_payloads::taken_apart;
 use crate::functions::{Build, Implementation, call_kernel, implementation, text_form};
 use crate::resolve::{Chosen, Pathway, pathway};
 use crate::typed::Typed;
-use crate::types::{DEFAULT_COLLATION, PgType, RECORD, UNKNOWN, carrier};
+use crate::types::{DEFAULT_COLLATION, PgType, RECORD, RECORDS, UNKNOWN, carrier};
 
 /// What carries values of a type of this database.
 pub(crate) fn carrier_of(catalog: &Catalog, ty: PgType) -> DataType {
@@ -79,12 +80,20 @@ pub(crate) fn coerce(
         // A literal is read as its type has it, then fitted to the modifier; only an interval's says how it is read.
         let first = if target.oid == oid::INTERVAL { target } else { target.with_modifier(-1) };
         return match text {
+            Some(_) if target.oid == RECORD => {
+                let message = "input of anonymous composite types is not implemented";
+                Err(StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, message).into())
+            }
             Some(text) => fit(catalog, constant(catalog, first, text)?, target, context),
             None => {
                 text_form::check_null(catalog, target)?;
                 null_of(catalog, target)
             }
         };
+    }
+    let is_text = || catalog.type_row(target.oid).is_some_and(|row| row.category == b'S');
+    if typed.ty.oid == RECORDS && target.oid != RECORDS && !is_text() {
+        return unsupported("a cast of an array of records");
     }
     let converted = convert(catalog, typed, target, context)?;
     fit(catalog, converted, target, context)
@@ -105,7 +114,11 @@ fn convert(
     let Some(way) = pathway(catalog, typed.ty.oid, target.oid, context) else {
         let base = catalog.base_type(typed.ty.oid, -1).0;
         if target.oid == RECORD && catalog.type_row(base).is_some_and(|row| row.kind == b'c') {
-            return unsupported("a stored row as a record");
+            let row = taken_apart(catalog, typed)?;
+            return match row.is_row() {
+                true => Ok(Typed { ty: PgType::new(RECORD), ..row }),
+                false => unsupported("a stored row as a record"),
+            };
         }
         let (from, to) = (catalog.type_name(typed.ty.oid), catalog.type_name(target.oid));
         let message = format!("cannot cast type {from} to {to}");
@@ -277,6 +290,13 @@ pub(crate) fn brought(
     arguments: Vec<Typed>,
 ) -> Result<Vec<Typed>> {
     refuse_vectors(chosen, &arguments)?;
+    if arguments.iter().any(|argument| argument.ty.oid == RECORDS) {
+        return unsupported(format!(
+            "an array of records as an argument of {}",
+            chosen.function.name
+        ));
+    }
+    let arguments = rows_as_fields(catalog, chosen, arguments)?;
     if arguments.iter().all(|argument| !argument.is_row()) {
         return brought_with_rows(catalog, chosen, arguments);
     }
@@ -295,10 +315,30 @@ pub(crate) fn brought(
         };
         return arguments.into_iter().zip(&chosen.arguments).map(bring).collect();
     }
+    if TAKE_TEXTS.contains(&key) {
+        let bring = |(typed, wanted): (Typed, &Oid)| match typed.is_row() {
+            true => Ok(text_of_row(catalog, &typed)),
+            false => bring(catalog, typed, *wanted),
+        };
+        return arguments.into_iter().zip(&chosen.arguments).map(bring).collect();
+    }
     if TAKE_ROWS.contains(&key) {
         return brought_with_rows(catalog, chosen, arguments);
     }
     unsupported(format!("a row as an argument of {}", chosen.function.name))
+}
+
+/// Stored rows as their fields, where any row is taken.
+fn rows_as_fields(
+    catalog: &Arc<Catalog>,
+    chosen: &Chosen<'_>,
+    arguments: Vec<Typed>,
+) -> Result<Vec<Typed>> {
+    let one = |(at, typed): (usize, Typed)| match chosen.arguments.get(at) {
+        Some(&RECORD) => taken_apart(catalog, typed),
+        _ => Ok(typed),
+    };
+    arguments.into_iter().enumerate().map(one).collect()
 }
 
 /// Functions that make a document of a row, whatever else of that.
@@ -312,8 +352,11 @@ const TAKE_DOCUMENTS: [&str; 8] = [
     "to_json",
     "to_jsonb",
 ];
-/// Aggregates that know rows.
-const TAKE_ROWS: [&str; 13] = [
+/// Functions to which a row is its text.
+const TAKE_TEXTS: [&str; 3] = ["text_concat", "text_concat_ws", "text_format"];
+/// Comparisons and aggregates that know rows.
+const TAKE_ROWS: [&str; 22] = [
+    "array_agg(anynonarray)",
     "count(any)",
     "json_agg(anyelement)",
     "json_agg_strict(anyelement)",
@@ -327,6 +370,14 @@ const TAKE_ROWS: [&str; 13] = [
     "jsonb_object_agg_strict(any,any)",
     "jsonb_object_agg_unique(any,any)",
     "jsonb_object_agg_unique_strict(any,any)",
+    "max(record)",
+    "min(record)",
+    "record_eq",
+    "record_ge",
+    "record_gt",
+    "record_le",
+    "record_lt",
+    "record_ne",
 ];
 
 /// The same for a function in SQL, which takes rows as they are.

@@ -149,6 +149,10 @@ fn can_coerce(catalog: &Catalog, source: Oid, target: Oid) -> bool {
     if target == RECORD && base(source).is_some_and(|row| row.kind == b'c') {
         return true;
     }
+    // A record may be a row of any type until its fields are looked at.
+    if source == RECORD && base(target).is_some_and(|row| row.kind == b'c') {
+        return true;
+    }
     if polymorphic::is_any(target) {
         return accepts(catalog, source, target);
     }

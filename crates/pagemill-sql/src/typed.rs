@@ -22,6 +22,8 @@ pub(crate) struct RowField {
     pub(crate) is_never_null: bool,
     /// True for a text that has no type of its own, of a row that is written out.
     pub(crate) was_unknown: bool,
+    /// True for a field of a record that comes from where the server does not look for its fields' names.
+    pub(crate) is_nameless: bool,
     /// The fields of one that is a row itself.
     pub(crate) row: Option<Arc<[RowField]>>,
 }
@@ -30,7 +32,13 @@ impl RowField {
     /// A field that an expression gives.
     pub(crate) fn of(name: String, typed: &Typed) -> Self {
         let Typed { ty, carrier, row, .. } = typed.clone();
-        Self { name, ty, carrier, is_never_null: false, was_unknown: false, row }
+        Self { row, ..Self::new(name, ty, carrier) }
+    }
+
+    /// A field that is no row.
+    pub(crate) fn new(name: String, ty: PgType, carrier: DataType) -> Self {
+        let (is_never_null, was_unknown, is_nameless) = (false, false, false);
+        Self { name, ty, carrier, is_never_null, was_unknown, is_nameless, row: None }
     }
 }
 

@@ -20,6 +20,9 @@ pub const ANY: Oid = Oid(2276);
 /// `record`.
 pub const RECORD: Oid = Oid(2249);
 
+/// `record[]`, whose elements are carried as their texts: an array of them is one of texts to whatever shows it.
+pub(crate) const RECORDS: Oid = Oid(2287);
+
 /// Stands for a type that only another database has, or a file. No column of it gets into an expression.
 pub(crate) const OF_ANOTHER_DATABASE: Oid = Oid(u32::MAX);
 /// Stands for a deterministic collation that another database has for itself, and nobody orders by.

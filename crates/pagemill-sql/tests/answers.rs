@@ -40,6 +40,7 @@ const STATEMENT_FORMS: &str = include_str!("answers/statement_forms.sql");
 const STATEMENT_FORMS_17: &str = include_str!("answers/statement_forms_17.sql");
 const MISSING_FUNCTIONS: &str = include_str!("answers/missing_functions.sql");
 const MISSING_FUNCTIONS_18: &str = include_str!("answers/missing_functions_18.sql");
+const ROW_VALUES: &str = include_str!("answers/row_values.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
 /// A running server, and a stopped one with the same files.
@@ -206,10 +207,12 @@ fn forms_of_syntax_are_answered_as_the_server_answers() {
     let installs = PgInstall::spread();
     each_of(&installs, |install| {
         let both = Both::of(install)?;
-        let newer = if install.major >= 17 { SYNTAX_FORMS_17 } else { "" };
-        compare(&both, statements(SYNTAX_FORMS).chain(statements(newer)))?;
-        let newer = if install.major >= 17 { STATEMENT_FORMS_17 } else { "" };
-        compare(&both, statements(STATEMENT_FORMS).chain(statements(newer)))
+        let newer = match install.major >= 17 {
+            true => [SYNTAX_FORMS_17, STATEMENT_FORMS_17],
+            false => ["", ""],
+        };
+        let all = [SYNTAX_FORMS, STATEMENT_FORMS, ROW_VALUES].into_iter().chain(newer);
+        compare(&both, all.flat_map(statements))
     });
 }
 

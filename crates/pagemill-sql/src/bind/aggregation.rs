@@ -30,6 +30,7 @@ use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::forms::DISTINCT_SETS;
 use crate::functions::keys;
+use crate::functions::row_values::is_made_row;
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -431,6 +432,10 @@ impl Binder<'_> {
             if let Expr::Column(found) = &inner
                 && !is_stand_in(&inner)
             {
+                if known.iter().any(|(group, _)| is_made_row(group)) {
+                    let refused = "a field of a row that is grouped by";
+                    return Err(StatementError::unsupported(refused).into());
+                }
                 let shown = self.shown_name(found);
                 let message = format!(
                     "column \"{shown}\" must appear in the GROUP BY clause or be used in an aggregate function"

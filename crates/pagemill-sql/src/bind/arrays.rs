@@ -16,9 +16,10 @@ use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::arrays::each::{ELEMENT, Each, Fold, SUBJECT};
 use crate::functions::arrays::{made, subscripts};
 use crate::functions::logic::json_scalars;
+use crate::functions::row_forms::{shown_row, text_of_row};
 use crate::resolve;
 use crate::typed::Typed;
-use crate::types::{PgType, UNKNOWN};
+use crate::types::{PgType, RECORD, RECORDS, UNKNOWN};
 
 /// The most subscripts: `MAXDIM` in `src/include/c.h`.
 const MOST_SUBSCRIPTS: usize = 6;
@@ -37,8 +38,8 @@ impl Binder<'_> {
             other => self.expr(other),
         });
         let parts = parts.collect::<Result<Vec<Typed>>>()?;
-        if parts.iter().any(Typed::is_row) {
-            return unsupported("an array of rows");
+        if wanted.is_none() && parts.iter().any(Typed::is_row) {
+            return self.array_of_rows(parts);
         }
         if parts.is_empty() && wanted.is_none() {
             let error =
@@ -54,19 +55,42 @@ impl Binder<'_> {
         };
         let bring = |part: Typed| {
             let way = resolve::pathway(&self.catalog, part.ty.oid, of_parts.oid, context);
-            if part.literal.is_none() && part.ty.oid != of_parts.oid && way.is_none() {
+            let is_open = part.literal.is_some() || part.is_row();
+            if !is_open && part.ty.oid != of_parts.oid && way.is_none() {
                 let name = |oid| self.catalog.type_name(oid);
                 let (from, to) = (name(part.ty.oid), name(of_parts.oid));
                 let message = format!("ARRAY could not convert type {from} to {to}");
                 return fail(SqlState::CANNOT_COERCE, message);
             }
-            coerce(&self.catalog, part, of_parts, context)
+            let part = coerce(&self.catalog, part, of_parts, context)?;
+            Ok(if part.is_row() { shown_row(&self.catalog, &part) } else { part })
         };
         let parts = parts.into_iter().map(bring).collect::<Result<Vec<Typed>>>()?;
         if parts.is_empty() {
             return crate::coerce::constant(&self.catalog, result, "{}");
         }
         Ok(made::array(&self.catalog, &parts, result, nested))
+    }
+
+    /// `ARRAY[row, …]`: rows of one type as they are stored, or records, which have none, as their texts.
+    fn array_of_rows(&mut self, parts: Vec<Typed>) -> Result<Typed> {
+        let is_record = |part: &Typed| part.ty.oid == RECORD;
+        let are_records = parts.iter().any(is_record);
+        let is_null = |part: &Typed| part.literal == Some(None);
+        if are_records && !parts.iter().all(|part| is_record(part) || is_null(part)) {
+            return unsupported("an array of records beside other values");
+        }
+        let as_element = |part: Typed| match (part.is_row(), are_records) {
+            (false, _) => part,
+            (true, false) => shown_row(&self.catalog, &part),
+            (true, true) => text_of_row(&self.catalog, &part),
+        };
+        let parts: Vec<Typed> = parts.into_iter().map(as_element).collect();
+        let (result, of_parts, nested) = self.array_types(&parts, None, false)?;
+        let bring = |part| coerce(&self.catalog, part, of_parts, CastContext::Implicit);
+        let parts = parts.into_iter().map(bring).collect::<Result<Vec<Typed>>>()?;
+        let array = made::array(&self.catalog, &parts, result, nested);
+        Ok(if are_records { Typed { ty: PgType::new(RECORDS), ..array } } else { array })
     }
 
     /// The type of the array, that of its parts, and whether these are arrays.
@@ -134,13 +158,24 @@ impl Binder<'_> {
         for part in chain {
             match part {
                 AccessExpr::Subscript(subscript) => parts.push(subscript),
-                AccessExpr::Dot(_) => return unsupported("a field of a row"),
+                AccessExpr::Dot(_) => break,
             }
         }
-        self.subscripted(typed, &parts)
+        let behind = &chain[parts.len()..];
+        let typed = if parts.is_empty() { typed } else { self.subscripted(typed, &parts)? };
+        match behind.iter().position(|part| matches!(part, AccessExpr::Subscript(_))) {
+            None => self.fields_behind(typed, behind),
+            Some(dots) => {
+                let typed = self.fields_behind(typed, &behind[..dots])?;
+                self.at_subscripts(typed, &behind[dots..])
+            }
+        }
     }
 
     fn subscripted(&mut self, typed: Typed, parts: &[&Subscript]) -> Result<Typed> {
+        if typed.ty.oid == RECORDS {
+            return unsupported("a part of an array of records");
+        }
         let Some(row) = self.array_row(typed.ty.oid) else {
             let name = self.catalog.type_name(typed.ty.oid);
             if let (oid::NAME, [Subscript::Index { index }]) = (typed.ty.oid, parts) {
@@ -260,6 +295,9 @@ impl Binder<'_> {
         is_all: bool,
     ) -> Result<Typed> {
         let (subject, mut array) = (self.expr(left)?, self.expr(right)?);
+        if array.ty.oid == RECORDS || subject.is_row() {
+            return unsupported("an array of records, or a row held against elements,");
+        }
         let no_array = || {
             let message = "op ANY/ALL (array) requires array on right side";
             Err(StatementError::new(SqlState("42809"), message).into())
@@ -275,6 +313,15 @@ impl Binder<'_> {
             let message = "op ANY/ALL (array) requires operator to yield boolean";
             return fail(SqlState("42809"), message);
         }
+        let item = PgType::new(chosen.arguments[1]);
+        // Rows of a type are what any row may be.
+        if item.oid == RECORD && element == UNKNOWN {
+            return unsupported("a row held against the elements of a constant");
+        }
+        if item.oid == RECORD {
+            let item = PgType::new(element);
+            return self.with_each_element(name, (subject, array, item), is_all);
+        }
         let of_element = catalog.type_row(chosen.arguments[1]).map_or(Oid(0), |row| row.array);
         if of_element == Oid(0) {
             return no_array();
@@ -285,11 +332,21 @@ impl Binder<'_> {
             true => subject,
             false => coerce(&catalog, subject, wanted, CastContext::Implicit)?,
         };
+        self.with_each_element(name, (subject, array, item), is_all)
+    }
+
+    /// The operator between a value and each element, which is of this type.
+    fn with_each_element(
+        &mut self,
+        name: &str,
+        (subject, array, item): (Typed, Typed, PgType),
+        is_all: bool,
+    ) -> Result<Typed> {
+        let catalog = self.catalog.clone();
         let column = |name: &str, ty: PgType, carrier: DataType| {
             let column = datafusion::common::Column::new_unqualified(name);
             Typed::new(Expr::Column(column), ty, carrier)
         };
-        let item = PgType::new(chosen.arguments[1]);
         let x = column(SUBJECT, subject.ty, subject.carrier.clone());
         let item = column(ELEMENT, item, carrier_of(&catalog, item));
         let of_one = self.operator(name, x, item)?;

@@ -16,9 +16,10 @@ use crate::catalog::{CastContext, Catalog};
 use crate::coerce::{coerce, null_of};
 use crate::error::{Result, SqlState, fail};
 use crate::functions::keys;
+use crate::functions::row_values::without_names;
 use crate::resolve::common_type;
 use crate::typed::Typed;
-use crate::types::{PgType, UNKNOWN};
+use crate::types::{PgType, RECORD, UNKNOWN};
 
 impl Binder<'_> {
     pub(super) fn case(
@@ -71,8 +72,11 @@ impl Binder<'_> {
                     Err(_) => return fail(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"),
                 };
                 // The result is the first as the operator takes it.
+                let given = a.clone();
                 let (a, b) = self.operands_of_equality(a, b)?;
                 let equal = self.operator("=", a.clone(), b)?;
+                // A row keeps its type, though rows are compared as records.
+                let a = if a.ty.oid == RECORD { without_names(given) } else { a };
                 let null =
                     Expr::Literal(datafusion::scalar::ScalarValue::try_from(&a.carrier)?, None);
                 let when = vec![(Box::new(equal.expr), Box::new(null))];

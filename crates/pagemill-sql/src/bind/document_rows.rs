@@ -93,8 +93,7 @@ impl Binder<'_> {
             };
             let ty = self.type_named(data_type)?;
             let (name, carrier) = (folded(&column.name), carrier_of(&self.catalog, ty));
-            let (is_never_null, was_unknown) = (false, false);
-            fields.push(RowField { name, ty, carrier, is_never_null, was_unknown, row: None });
+            fields.push(RowField::new(name, ty, carrier));
         }
         check_names(&fields)?;
         Ok(Some(fields))

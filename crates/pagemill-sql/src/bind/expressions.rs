@@ -23,6 +23,7 @@ use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::forms::{ALL_OF, ANY_OF, NO_COLUMN};
 use crate::functions::keys;
+use crate::functions::row_payloads::taken_apart;
 use crate::functions::row_values::field_at;
 use crate::resolve;
 use crate::typed::Typed;
@@ -151,6 +152,7 @@ impl Binder<'_> {
             return Ok(truth_value(all.unwrap_or_else(|| lit(true))));
         }
         let typed = self.expr(syntax)?;
+        let typed = taken_apart(&self.catalog, typed)?;
         let base = self.catalog.base_type(typed.ty.oid, -1).0;
         // A row is null when all of its fields are.
         if let Some(fields) = typed.row.clone() {
@@ -235,6 +237,9 @@ impl Binder<'_> {
         if let (Some(a), Some(b)) = (row_fields(left), row_fields(right)) {
             return self.rows(&a, op, &b);
         }
+        if let (Some(fields), Syntax::Subquery(query)) = (row_fields(left), unnested(right)) {
+            return self.row_and_query(&fields, op, query);
+        }
         let name = operator_name(op)?;
         for (word, is_all) in [(ANY_OF, false), (ALL_OF, true)] {
             if let Some(array) = only_argument(right, word) {
@@ -295,15 +300,34 @@ impl Binder<'_> {
 
     /// `a < c OR (a = c AND b < d)`, which is NULL wherever the first pair that tells has a NULL.
     fn compare_rows(&mut self, a: &[Syntax], op: &BinaryOperator, b: &[Syntax]) -> Result<Typed> {
+        let mut pairs = Vec::with_capacity(a.len());
+        for (a, b) in a.iter().zip(b) {
+            pairs.push((self.expr(a)?, self.expr(b)?));
+        }
+        self.compare_fields(pairs, op)
+    }
+
+    /// The same of fields that are known, and for `=` and `<>` of all of them.
+    pub(super) fn compare_fields(
+        &mut self,
+        pairs: Vec<(Typed, Typed)>,
+        op: &BinaryOperator,
+    ) -> Result<Typed> {
+        if matches!(op, BinaryOperator::Eq | BinaryOperator::NotEq) || pairs.len() == 1 {
+            let name = operator_name(op)?;
+            let join = if *op == BinaryOperator::NotEq { Expr::or } else { Expr::and };
+            let one = |(a, b)| Ok(self.operator(&name, a, b)?.expr);
+            let all = pairs.into_iter().map(one).collect::<Result<Vec<Expr>>>()?;
+            return match all.into_iter().reduce(join) {
+                Some(all) => Ok(truth_value(all)),
+                None => unsupported("the order of rows"),
+            };
+        }
         let strict = match op {
             BinaryOperator::Lt | BinaryOperator::LtEq => "<",
             BinaryOperator::Gt | BinaryOperator::GtEq => ">",
             _ => return unsupported(format!("the operator {op} of rows")),
         };
-        let mut pairs = Vec::with_capacity(a.len());
-        for (a, b) in a.iter().zip(b) {
-            pairs.push((self.expr(a)?, self.expr(b)?));
-        }
         let mut all: Option<Expr> = None;
         for (a, b) in pairs.into_iter().rev() {
             all = Some(match all {

@@ -27,6 +27,8 @@ use crate::forms::FIELDS;
 use crate::functions::aggregates::{AggregateCall, aggregate};
 use crate::functions::keys;
 use crate::functions::logic::records::makes_rows;
+use crate::functions::row_payloads::taken_apart;
+use crate::functions::row_values::field;
 use crate::resolve::{self, Chosen, Pathway};
 use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
@@ -135,6 +137,7 @@ impl Binder<'_> {
                 return Ok(typed);
             }
         }
+        let is_plain = call.over.is_none() && call.within_group.is_empty();
         if !call.within_group.is_empty() && !arguments.names.is_empty() {
             return unsupported("arguments by name, of aggregates,");
         }
@@ -159,11 +162,14 @@ impl Binder<'_> {
             Err(_) if schema.is_none() && is_form(&name) => {
                 return unsupported(name.to_uppercase());
             }
-            // Records take rows of any type.
-            Err(_) if arguments.typed.iter().any(Typed::is_row) => {
-                return unsupported(format!("a row as an argument of {name}"));
+            Err(error) => {
+                if let ([row], None, true) = (&arguments.typed[..], schema, is_plain)
+                    && let Some(found) = self.projected_column(row, &name)?
+                {
+                    return Ok(found);
+                }
+                return self.cast_call(&name, arguments.typed).unwrap_or(Err(error));
             }
-            Err(error) => return self.cast_call(&name, arguments.typed).unwrap_or(Err(error)),
         };
         if let Some(setting) = self.session_setting(chosen.function, &arguments.typed)? {
             return Ok(setting);
@@ -196,6 +202,14 @@ impl Binder<'_> {
             }
             _ => call_chosen(&catalog, &chosen, arguments.typed),
         }
+    }
+
+    /// `a(row)`, which is another way to write `(row).a` where there is no such function.
+    ///
+    /// Source: `ParseComplexProjection` in `src/backend/parser/parse_func.c`, PostgreSQL 14 to 18.
+    fn projected_column(&self, row: &Typed, name: &str) -> Result<Option<Typed>> {
+        let row = taken_apart(&self.catalog, row.clone())?;
+        if row.row.is_some() { field(&row, name) } else { Ok(None) }
     }
 
     pub(super) fn function_name(&self, call: &Function) -> Result<(Option<Oid>, String)> {
@@ -300,6 +314,11 @@ impl Binder<'_> {
         }
         let found = self.type_called(name)?;
         let typed = arguments.pop()?;
+        // Of a row there is no function of that name.
+        let kind = self.catalog.type_row(self.catalog.base_type(typed.ty.oid, -1).0);
+        if typed.is_row() || kind.is_some_and(|row| row.kind == b'c') {
+            return None;
+        }
         let context = CastContext::Explicit;
         let way = resolve::pathway(&self.catalog, typed.ty.oid, found, context);
         if typed.ty.oid != UNKNOWN && !matches!(way, Some(Pathway::Relabel | Pathway::Text)) {

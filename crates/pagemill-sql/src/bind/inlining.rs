@@ -10,7 +10,7 @@
 //! declares, without modifiers. A body sees its arguments and no column around it.
 //!
 //! Invariant: an argument may stand in the body as often as it likes, since no function that is computed here is volatile. A
-//! function that is variadic, gives a row, is called by itself, or stands on too many others is refused by name.
+//! function that is variadic, gives a row of tables, is called by itself, or stands on too many others is refused by name.
 //!
 //! Source: `inline_function` in `src/backend/optimizer/util/clauses.c`, `sql_fn_post_column_ref` and `check_sql_fn_retval` in
 //! `src/backend/executor/functions.c`, PostgreSQL 14 to 18.
@@ -29,12 +29,14 @@ use pagemill_format::Oid;
 use sqlparser::ast::{Expr as Syntax, GroupByExpr, Query, Select, SelectItem, SetExpr};
 
 use super::functions::CallArguments;
+use super::inlined_rows::listed_expressions;
 use super::scope::Allowed;
 use super::{Binder, Bound};
 use crate::catalog::{CastContext, Catalog, FunctionRow, SQL_LANGUAGE};
 use crate::coerce::{brought_with_rows, call_chosen, coerce, result_collation, signature};
 use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::implementation;
+use crate::functions::row_payloads::taken_apart;
 use crate::functions::row_values::{any_null, field};
 use crate::resolve::{Chosen, is_compatible_range};
 use crate::sql_functions::SqlFunction;
@@ -77,6 +79,14 @@ pub(super) struct SqlCall {
 /// True for a function that is there as SQL only, and not as code of ours.
 pub(super) fn is_inlined(row: &FunctionRow) -> bool {
     row.language == SQL_LANGUAGE && row.kind == b'f' && implementation(&row.key).is_none()
+}
+
+impl BodyArguments {
+    /// True where the body does not name an argument that is computed.
+    pub(super) fn has_unused(&self) -> bool {
+        let mut all = self.values.iter().zip(&self.used);
+        all.any(|(value, used)| !used.get() && !matches!(value.expr, Expr::Literal(..)))
+    }
 }
 
 impl Binder<'_> {
@@ -134,6 +144,10 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         let call = self.sql_call(chosen, arguments)?;
         let kind = self.catalog.type_row(call.result.oid).map_or(b'p', |row| row.kind);
+        if kind == b'c' && listed_expressions(&call.query).is_some() {
+            let row = self.row_of_body(&call).map_err(|error| in_function(error, &call.shown))?;
+            return if call.is_strict { self.unless_null(&call, row) } else { Ok(row) };
+        }
         if kind == b'c' || kind == b'p' || call.result.oid == RECORD {
             return unsupported(format!("function {}, which gives a row or nothing,", call.shown));
         }
@@ -151,18 +165,28 @@ impl Binder<'_> {
 
     /// A body that is an expression, in the place of the call.
     fn value_of_body(&mut self, call: &SqlCall, syntax: &Syntax) -> Result<Typed> {
+        let (value, body) = self.in_place_of_call(call, |binder| {
+            let value = binder.expr(syntax)?;
+            binder.as_result(value, call.result)
+        })?;
+        with_unused(value, &body)
+    }
+
+    /// Binds expressions of a body where the call stands.
+    pub(super) fn in_place_of_call<T>(
+        &mut self,
+        call: &SqlCall,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Rc<BodyArguments>)> {
         let around = self.levels.len();
         let body = self.body_arguments(call, around);
         let scope = std::mem::take(&mut self.level().scope);
         let allowed = std::mem::replace(&mut self.level().allowed, Allowed::Plain);
         let may_stand = std::mem::replace(&mut self.level().sets.may_stand, false);
-        let bound = self.within_body(call.oid, body.clone(), around.saturating_sub(1), |binder| {
-            let value = binder.expr(syntax)?;
-            binder.as_result(value, call.result)
-        });
+        let bound = self.within_body(call.oid, body.clone(), around.saturating_sub(1), bind);
         let level = self.level();
         (level.scope, level.allowed, level.sets.may_stand) = (scope, allowed, may_stand);
-        with_unused(bound?, &body)
+        Ok((bound?, body))
     }
 
     /// A body that asks tables, or has several clauses: the value of its first row.
@@ -310,6 +334,7 @@ impl Binder<'_> {
         let argument = self.argument(place);
         let Some(name) = of_row else { return Some(argument) };
         Some(argument.and_then(|row| {
+            let row = taken_apart(&self.catalog, row)?;
             if !row.is_row() {
                 return unsupported("a field of a row");
             }
@@ -374,7 +399,7 @@ impl Binder<'_> {
     }
 
     /// True for what asks groups, windows or several rows, and can be no plain expression.
-    fn is_of_rows(&self, syntax: &Syntax) -> bool {
+    pub(super) fn is_of_rows(&self, syntax: &Syntax) -> bool {
         let is_one = |inner: &Syntax| match inner {
             Syntax::Function(call) => {
                 let name = super::columns::last_name(&call.name);

@@ -131,6 +131,10 @@ impl Binder<'_> {
         if *op != plain {
             let name = operator_name(op)?;
             return match right {
+                Syntax::Subquery(query) if row_fields(left).is_some() => {
+                    let fields = row_fields(left).unwrap_or_default();
+                    self.row_and_rows(&fields, op, query, is_all)
+                }
                 Syntax::Subquery(query) => {
                     self.over_elements(left, &name, &array_of_query(query), is_all)
                 }

@@ -16,6 +16,7 @@ use super::{Binder, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::functions::row_payloads::taken_apart;
 use crate::functions::row_values::{field, row_where};
 use crate::typed::{RowField, Typed};
 use crate::types::{PgType, RECORD, UNKNOWN};
@@ -114,14 +115,20 @@ impl Binder<'_> {
 
     /// `(row).a`, and what stands behind it.
     pub(super) fn fields_of(&mut self, root: &Syntax, chain: &[AccessExpr]) -> Result<Typed> {
-        let mut typed = match inside(root) {
+        let typed = match inside(root) {
             Syntax::QualifiedWildcard(name, _) => self.row_by_star(name)?,
             other => self.expr(other)?,
         };
+        self.fields_behind(typed, chain)
+    }
+
+    /// The fields of a row by their names, one within the other.
+    pub(super) fn fields_behind(&self, mut typed: Typed, chain: &[AccessExpr]) -> Result<Typed> {
         for part in chain {
             let AccessExpr::Dot(Syntax::Identifier(name)) = part else {
                 return unsupported("a field of a row");
             };
+            typed = taken_apart(&self.catalog, typed)?;
             if typed.row.is_none() {
                 return unsupported("a field of a row");
             }

@@ -22,6 +22,7 @@ use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::keys;
+use crate::functions::row_payloads::taken_apart;
 use crate::typed::Typed;
 use crate::types::{PgType, UNKNOWN};
 
@@ -333,13 +334,19 @@ impl Binder<'_> {
         columns: &mut [BoundColumn],
         shown: Shown,
     ) -> Result<LogicalPlan> {
+        // What is stored of rows has more in it than their fields.
+        let mut are_plain = Vec::with_capacity(columns.len());
+        for column in columns.iter_mut() {
+            column.typed = taken_apart(&self.catalog, column.typed.clone())?;
+            are_plain.push(keys::is_plain_row(&self.catalog, &column.typed)?);
+        }
         let own = |column: &BoundColumn| keys::is_own_key(&self.catalog, &column.typed);
         let are_own = columns.iter().map(own).collect::<Result<Vec<bool>>>()?;
         if are_own.iter().all(|is_own| *is_own) {
             return Ok(LogicalPlanBuilder::from(plan).distinct()?.build()?);
         }
         let (mut groups, mut values) = (Vec::new(), Vec::new());
-        for (column_here, is_own) in columns.iter_mut().zip(are_own) {
+        for ((column_here, is_own), is_plain) in columns.iter_mut().zip(are_own).zip(are_plain) {
             let key = keys::equality_key(&self.catalog, &column_here.typed)?;
             if is_own {
                 groups.push(key);
@@ -350,6 +357,7 @@ impl Binder<'_> {
             let name = self.fresh(&column_here.name);
             let value = column_here.typed.expr.clone();
             let one = column_here.typed.with_expr(column(&name));
+            let shown = if is_plain { Shown::Any } else { shown };
             match shown {
                 Shown::Any => {
                     values.push(first_value(value, Vec::new()).alias(&name));

@@ -27,7 +27,7 @@ use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
 use crate::functions::logic::records::makes_rows;
 use crate::functions::row_values::row;
-use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find};
+use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find, with_fields};
 use crate::json_spelling::JSON_TABLE;
 use crate::resolve::Chosen;
 use crate::spelling::ROWS_FROM;
@@ -245,7 +245,8 @@ impl Binder<'_> {
                 self.chosen(&catalog, FunctionName { schema, name: &name }, &mut arguments)?;
             if gives_columns(chosen.function) {
                 catalog.check_function(chosen.function)?;
-                return self.bound_call(name, &chosen, arguments);
+                let call = self.bound_call(name, &chosen, arguments)?;
+                return Ok(BoundCall { call: with_fields(call.call)?, ..call });
             }
         }
         let mut typed = self.function(call)?;

@@ -3,6 +3,7 @@
 //! Source: `transformSetOperationTree` in `src/backend/parser/analyze.c`, PostgreSQL 18.
 
 use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::{Expr, ExprFunctionExt as _, LogicalPlan, LogicalPlanBuilder, lit};
 use pagemill_format::Oid;
@@ -16,10 +17,11 @@ use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, fail, unsupported};
+use crate::functions::row_forms::shown_row;
 use crate::functions::{keys, numeric};
 use crate::resolve::{common_type_of, pathway};
-use crate::typed::Typed;
-use crate::types::PgType;
+use crate::typed::{RowField, Typed};
+use crate::types::{PgType, RECORD};
 
 /// Rows with a number among those that are equal, so that they are told apart.
 fn numbered(plan: LogicalPlan, columns: &[BoundColumn], number: &str) -> Result<LogicalPlan> {
@@ -160,7 +162,16 @@ impl Binder<'_> {
     /// Expressions of a form brought to the type that they have in common, and to one carrier.
     pub(super) fn in_common(&self, form: &str, given: Vec<Typed>) -> Result<Vec<Typed>> {
         if given.iter().any(|typed| typed.is_row()) {
-            return unsupported("rows as values, of which one is chosen,");
+            return match given.iter().any(|typed| typed.ty.oid == RECORD) {
+                true => records_in_common(given),
+                false => {
+                    let stored = |typed: Typed| match typed.is_row() {
+                        true => shown_row(&self.catalog, &typed),
+                        false => typed,
+                    };
+                    self.in_common(form, given.into_iter().map(stored).collect())
+                }
+            };
         }
         let oids: Vec<Oid> = given.iter().map(|typed| typed.ty.oid).collect();
         let common = common_type_of(&self.catalog, &oids, form)?;
@@ -240,6 +251,28 @@ impl Binder<'_> {
         let plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
         Ok(Bound { plan, columns: outputs })
     }
+}
+
+/// Records of the same fields, and NULLs beside them.
+fn records_in_common(given: Vec<Typed>) -> Result<Vec<Typed>> {
+    let refused = || unsupported("rows of different fields, of which one is chosen,");
+    let Some(first) = given.iter().find(|typed| typed.is_row()).cloned() else { return refused() };
+    let plain =
+        |field: &RowField| RowField { is_never_null: false, is_nameless: true, ..field.clone() };
+    let fields_of = |typed: &Typed| -> Option<Vec<RowField>> {
+        Some(typed.row.as_deref()?.iter().map(plain).collect())
+    };
+    let Some(fields) = fields_of(&first) else { return refused() };
+    let mut brought = Vec::with_capacity(given.len());
+    for typed in given {
+        let expr = match (&typed.literal, typed.ty.oid) {
+            (Some(None), _) => Expr::Literal(ScalarValue::try_from(&first.carrier)?, None),
+            (None, RECORD) if fields_of(&typed).as_ref() == Some(&fields) => typed.expr,
+            _ => return refused(),
+        };
+        brought.push(Typed { row: Some(fields.clone().into()), ..first.with_expr(expr) });
+    }
+    Ok(brought)
 }
 
 /// Two of two.

@@ -13,13 +13,15 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Expr, Limit, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, is_true, lit, not, when,
 };
+use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     BinaryOperator, Expr as Syntax, Function, FunctionArguments, Ident, ObjectName, Query,
 };
 
 use super::correlation::{is_product, without_guards};
-use super::expressions::{has_no_common_key, truth_value};
+use super::expressions::{has_no_common_key, row_fields, truth_value, unnested};
 use super::lateral::outer_columns;
+use super::row_memberships::rows_as_joins;
 use super::row_order::RowOrder;
 use super::scope::Allowed;
 use super::{Binder, Bound};
@@ -28,10 +30,12 @@ use crate::coerce::{brought, constant};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::aggregates::{AggregateCall, aggregate, single};
 use crate::functions::keys;
+use crate::functions::row_forms::shown_row;
+use crate::functions::row_values::without_names;
 use crate::nested::NestedQuery;
 use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
-use crate::types::PgType;
+use crate::types::{PgType, RECORD, RECORDS};
 
 /// What stands for the function of which a comparison with the rows of a query is made; no statement can name it.
 pub(super) const ROWS: &str = "\0rows";
@@ -53,21 +57,26 @@ pub(super) fn array_of_query(query: &Query) -> Syntax {
 impl Binder<'_> {
     pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Typed> {
         let bound = self.query(query)?;
-        if self.is_nested(&bound.plan) {
-            return self.counted(bound.plan, negated);
+        self.exists_row(bound.plan, negated)
+    }
+
+    /// Whether a query has a row.
+    pub(super) fn exists_row(&mut self, plan: LogicalPlan, negated: bool) -> Result<Typed> {
+        if self.is_nested(&plan) {
+            return self.counted(plan, negated);
         }
-        refuse_functions(&bound.plan)?;
+        refuse_functions(&plan)?;
         // The engine has EXISTS in conditions only; elsewhere, and where nothing refers outwards, rows are counted.
-        if self.level().allowed != Allowed::PlainIn("WHERE") || !is_correlated(&bound.plan) {
-            return self.counted(bound.plan, negated);
+        if self.level().allowed != Allowed::PlainIn("WHERE") || !is_correlated(&plan) {
+            return self.counted(plan, negated);
         }
         // As a join it would lose the row of an aggregate over nothing, and LIMIT for each row of the query around.
-        if count_nodes(&bound.plan, is_of_whole) > 0 {
+        if count_nodes(&plan, is_of_whole) > 0 {
             return unsupported(
                 "EXISTS over aggregates or LIMIT that refers to the query around it",
             );
         }
-        let exists = Exists { subquery: subquery(bound.plan), negated };
+        let exists = Exists { subquery: subquery(plan), negated };
         Ok(truth_value(Expr::Exists(exists)))
     }
 
@@ -150,9 +159,18 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
         }
         let typed = columns.remove(0).typed;
-        if typed.is_row() {
-            return unsupported("a row that a query gives as a value");
+        if typed.is_row() && typed.ty.oid != RECORD {
+            let stored = shown_row(&self.catalog, &typed);
+            let name = self.fresh("row");
+            let (expr, typed) = self.named(&stored, &name);
+            let plan = LogicalPlanBuilder::from(plan).project([expr])?.build()?;
+            return self.one_value(plan, typed);
         }
+        Ok(without_names(self.one_value(plan, typed)?))
+    }
+
+    /// The value of a query of one column.
+    pub(super) fn one_value(&mut self, plan: LogicalPlan, typed: Typed) -> Result<Typed> {
         if self.is_nested(&plan) || is_correlated(&plan) && is_product(&plan) {
             return Ok(typed.with_expr(self.nested(plan, &typed.carrier)));
         }
@@ -243,7 +261,9 @@ impl Binder<'_> {
             refuse_nested_aggregates(&plan)?;
         }
         let array = array.with_expr(self.value_of(plan, &array.carrier));
-        let empty = constant(&catalog, result, "{}")?;
+        let of_texts = catalog.type_row(oid::TEXT).map_or(result.oid, |row| row.array);
+        let read_as = if result.oid == RECORDS { PgType::new(of_texts) } else { result };
+        let empty = Typed { ty: result, ..constant(&catalog, read_as, "{}")? };
         super::cases::coalesce(&catalog, vec![array, empty])
     }
 
@@ -265,8 +285,9 @@ impl Binder<'_> {
         query: &Query,
         negated: bool,
     ) -> Result<Typed> {
-        if let Syntax::Tuple(fields) = syntax {
-            return self.row_in_subquery(fields, query, negated);
+        if let Some(fields) = row_fields(unnested(syntax)) {
+            let found = self.row_and_rows(&fields, &BinaryOperator::Eq, query, false)?;
+            return Ok(if negated { truth_value(not(found.expr)) } else { found });
         }
         // The engine has IN (SELECT …) in conditions only.
         let is_condition = match self.level().allowed {
@@ -310,45 +331,11 @@ impl Binder<'_> {
         Ok(if negated { truth_value(not(found.expr)) } else { found })
     }
 
-    /// `(a, b) IN (SELECT …)` where it is the condition of a row, so that NULL is as good as false: a row equal in all fields.
-    fn row_in_subquery(
-        &mut self,
-        fields: &[Syntax],
-        query: &Query,
-        negated: bool,
-    ) -> Result<Typed> {
-        if negated || self.level().allowed != Allowed::PlainIn("WHERE") {
-            return unsupported("a row IN a query but as a condition of WHERE");
-        }
-        let fields = fields.iter().map(|field| self.expr(field)).collect::<Result<Vec<_>>>()?;
-        let Bound { plan, columns } = self.query(query)?;
-        if columns.len() != fields.len() {
-            let few = if columns.len() < fields.len() { "few" } else { "many" };
-            return fail(SqlState::SYNTAX_ERROR, format!("subquery has too {few} columns"));
-        }
-        if is_correlated(&plan) || self.nests {
-            return unsupported("a row IN a query that refers to the query around it");
-        }
-        let mut conditions = Vec::with_capacity(fields.len());
-        for (field, column) in fields.into_iter().zip(columns) {
-            let (left, right) = self.operands_of_equality(field, column.typed)?;
-            if has_no_common_key(&left, &right) {
-                return unsupported("a row of moments IN a query");
-            }
-            let left = self.seen_from_query(&left)?;
-            let (left, right) = keys::equality_pair(&self.catalog, &left, &right)?;
-            conditions.push(right.eq(left));
-        }
-        let condition = conjunction(conditions).unwrap_or_else(|| lit(true));
-        let plan = LogicalPlanBuilder::from(plan).filter(condition)?.build()?;
-        let exists = Exists { subquery: subquery(plan), negated: false };
-        Ok(truth_value(Expr::Exists(exists)))
-    }
-
     /// The condition of WHERE or HAVING. The engine makes `IN (SELECT …)` a join, which tells what is not there from what may
     /// be there, a NULL beside it, only where the whole condition is that or its negation; deeper inside it is spelled out.
     pub(super) fn condition(&mut self, condition: Expr) -> Result<Expr> {
-        let parts = split_conjunction_owned(condition).into_iter().map(|part| match &part {
+        let parts = split_conjunction_owned(condition).into_iter().map(rows_as_joins);
+        let parts = parts.map(|part| match &part {
             // What is not of the rows around it would be looked for among the query's rows alone, and no NULL of them be seen.
             Expr::InSubquery(found) if found.negated && !has_columns(&found.expr) => {
                 self.with_nulls(part)

@@ -9,13 +9,13 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use pagemill_format::Oid;
 
-use super::{Build, Implementation, keys};
+use super::{Build, Implementation, keys, row_keys};
 use crate::error::{Result, unsupported};
 use crate::typed::Typed;
 use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION};
 
 /// Types whose comparison functions are `NAMEeq`, `NAMElt` …, and whose carriers or keys compare as they do.
-const FAMILIES: [&str; 47] = [
+const FAMILIES: [&str; 48] = [
     "jsonb_",
     "array_",
     "bit",
@@ -46,6 +46,7 @@ const FAMILIES: [&str; 47] = [
     "numeric_",
     "oid",
     "range_",
+    "record_",
     "text",
     "text_",
     "tid",
@@ -133,6 +134,9 @@ fn name_by_text(build: &Build<'_>) -> Result<Typed> {
 
 fn compared(build: &Build<'_>) -> Result<Typed> {
     let operator = operator_of(build.key).expect("only comparisons come here"); // infallible: by find
+    if build.key.starts_with("record_") {
+        return row_keys::compared(build, operator);
+    }
     let is_order = !matches!(operator, Operator::Eq | Operator::NotEq);
     let (left, right) = match is_order {
         true => keys::order_pair(build.catalog, &build.arguments[0], &build.arguments[1])?,

@@ -16,6 +16,7 @@
 //! | jsonb, equality | its text, with numbers without zeros at their end |
 //! | intervals | the time they are taken for: 30 days a month, 24 hours a day |
 //! | times with zones, order | what they are in Greenwich, then their zones |
+//! | rows | the keys of their fields ([`super::row_keys`]) |
 //! | tsvector, tsquery | bytes that sort as they do: sizes first |
 //! | inet and cidr, order | the family, the network, the length of its mask, the address |
 //! | pg_lsn, order | its bytes, the highest one first |
@@ -27,7 +28,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, BinaryArray, BinaryBuilder, StringArray};
+use arrow::array::{
+    Array as _, ArrayRef, BinaryArray, BinaryBuilder, StringArray, make_comparator,
+};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::logical_expr::{Expr, cast};
 use pagemill_format::Oid;
@@ -39,13 +43,14 @@ use super::integers::{INTEGERS, numbers};
 use super::logic::json_changes::equality_key as document_key;
 use super::logic::json_order::order_key as document_order;
 use super::ranges::keys::range_key;
+use super::row_keys::{self, Asked, is_of_rows, row_key};
 use super::rows::one;
 use super::{KernelCall, call_kernel, collations, numeric, text_search};
 use crate::catalog::{Catalog, CollationRow, TypeRow};
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::resolve;
 use crate::typed::Typed;
-use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION, is_object_number};
+use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION, RECORDS, is_object_number};
 
 /// What an order needs to be known of a type.
 enum Class {
@@ -63,6 +68,7 @@ enum Class {
     ZonedTime,
     Array,
     Range,
+    Row,
     Document,
     /// `tsvector` and `tsquery`.
     TextSearch(&'static str),
@@ -72,6 +78,7 @@ enum Class {
 fn class(catalog: &Catalog, type_oid: Oid) -> Class {
     let (base, _) = catalog.base_type(type_oid, -1);
     match base {
+        RECORDS => Class::Unknown,
         oid::TEXT | oid::VARCHAR => Class::Text,
         oid::BPCHAR => Class::PaddedText,
         oid::FLOAT4 | oid::FLOAT8 => Class::Float,
@@ -95,6 +102,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         _ if catalog.type_row(base).is_some_and(|row| row.kind == b'e') => Class::Carrier,
         _ if catalog.type_row(base).is_some_and(TypeRow::is_array) => Class::Array,
         _ if catalog.range_row(base).is_some() => Class::Range,
+        _ if is_of_rows(catalog, base) => Class::Row,
         _ => Class::Unknown,
     }
 }
@@ -131,6 +139,7 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         }
         Class::Array => array_key(catalog, typed, order_key),
         Class::Range => range_key(catalog, typed, order_key),
+        Class::Row => row_key(catalog, typed, order_key),
         Class::Document if is_by_bytes(catalog, DEFAULT_COLLATION) => {
             let (argument, key) =
                 (std::slice::from_ref(typed), ("jsonb_order", document_order as _));
@@ -169,6 +178,7 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
         Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
         Class::Array => array_key(catalog, typed, equality_key),
         Class::Range => range_key(catalog, typed, equality_key),
+        Class::Row => row_key(catalog, typed, equality_key),
         Class::Bits | Class::Address | Class::LogPosition | Class::ZonedTime | Class::Carrier => {
             Ok(typed.expr.clone())
         }
@@ -219,14 +229,32 @@ pub(crate) fn is_own_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<bool> 
     Ok(equality_key(catalog, typed)? == typed.expr)
 }
 
+/// True for a row of which all fields are so: equal ones look alike, whatever their bytes.
+pub(crate) fn is_plain_row(catalog: &Arc<Catalog>, typed: &Typed) -> Result<bool> {
+    match class(catalog, typed.ty.oid) {
+        Class::Row => row_keys::has_plain_fields(catalog, typed),
+        _ => Ok(false),
+    }
+}
+
 /// Keys of two values by which their order is told.
 pub(crate) fn order_pair(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(Expr, Expr)> {
-    pair(catalog, a, b, order_key)
+    match are_rows(catalog, a, b) {
+        true => row_keys::pair(catalog, [a, b], Asked::Order),
+        false => pair(catalog, a, b, order_key),
+    }
 }
 
 /// Keys of two values by which they are equal or not.
 pub(crate) fn equality_pair(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(Expr, Expr)> {
-    pair(catalog, a, b, equality_key)
+    match are_rows(catalog, a, b) {
+        true => row_keys::pair(catalog, [a, b], Asked::Equality),
+        false => pair(catalog, a, b, equality_key),
+    }
+}
+
+fn are_rows(catalog: &Catalog, a: &Typed, b: &Typed) -> bool {
+    [a, b].into_iter().all(|typed| is_of_rows(catalog, typed.ty.oid))
 }
 
 fn pair(
@@ -373,13 +401,28 @@ pub(crate) fn alike(catalog: &Arc<Catalog>, pair: &[Typed; 2]) -> Typed {
 }
 
 fn same_bits(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    if let DataType::Struct(_) = arguments[0].data_type() {
+        return same_rows(&arguments[0], &arguments[1]);
+    }
     let differ = arrow::compute::kernels::cmp::distinct(&arguments[0], &arguments[1])
         .map_err(|error| StatementError::unsupported(error.to_string()))?;
     match differ.true_count() {
         0 => Ok(arguments[0].clone()),
-        _ => {
-            Err(StatementError::unsupported("a UNION of values that are equal and look different"))
-        }
+        _ => Err(looks_different()),
+    }
+}
+
+#[cold]
+fn looks_different() -> StatementError {
+    StatementError::unsupported("a UNION of values that are equal and look different")
+}
+
+fn same_rows(a: &ArrayRef, b: &ArrayRef) -> Result<ArrayRef, StatementError> {
+    let compare = make_comparator(a, b, SortOptions::default())
+        .map_err(|error| StatementError::unsupported(error.to_string()))?;
+    match (0..a.len()).all(|row| compare(row, row).is_eq()) {
+        true => Ok(a.clone()),
+        false => Err(looks_different()),
     }
 }
 

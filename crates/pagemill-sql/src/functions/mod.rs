@@ -37,6 +37,8 @@ mod object_numbers;
 pub(crate) mod ranges;
 pub(crate) mod row_casts;
 pub(crate) mod row_forms;
+mod row_keys;
+pub(crate) mod row_payloads;
 pub(crate) mod row_values;
 pub(crate) mod rows;
 pub(crate) mod samples;

@@ -36,8 +36,7 @@ pub(crate) fn fields_of_type(catalog: &Catalog, ty: Oid) -> Result<Option<Vec<Ro
     let field = |(column, modifier): (crate::definitions::ColumnRow, i32)| {
         let ty = PgType { oid: column.type_oid, modifier, collation: column.collation };
         let carrier = carrier_of(catalog, ty);
-        let (name, is_never_null, was_unknown) = (column.name, false, false);
-        RowField { name, ty, carrier, is_never_null, was_unknown, row: None }
+        RowField::new(column.name, ty, carrier)
     };
     Ok(Some(columns.into_iter().zip(modifiers).map(field).collect()))
 }

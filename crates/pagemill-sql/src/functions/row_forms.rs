@@ -200,10 +200,7 @@ impl<'w> RowWriter<'w> {
                 (Some(inner), _) => {
                     let rows = column.as_struct();
                     let columns = (0..inner.len()).map(|at| masked(rows, at));
-                    let columns = columns.collect::<QueryResult<Vec<_>>>();
-                    let columns = columns.map_err(|error| {
-                        StatementError::new(SqlState::DATA_CORRUPTED, error.to_string())
-                    })?;
+                    let columns = columns.collect::<QueryResult<Vec<_>>>().map_err(damaged)?;
                     let form =
                         if form == Form::Text { form } else { Form::Json { has_lines: false } };
                     FieldWriter::Row(Self::new(catalog, inner, &columns, form)?)
@@ -266,9 +263,12 @@ impl<'w> RowWriter<'w> {
     }
 }
 
+fn damaged(error: impl fmt::Display) -> StatementError {
+    StatementError::new(SqlState::DATA_CORRUPTED, error.to_string())
+}
+
 fn value_type(catalog: &Catalog, ty: PgType) -> Outcome<Arc<ValueType>> {
-    let found = catalog.values().value_type(ty.oid);
-    found.map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))
+    catalog.values().value_type(ty.oid).map_err(damaged)
 }
 
 /// The payload of a row of a type.
@@ -286,8 +286,12 @@ fn row_payload(
         payloads.push(match (column.is_null(row), &field.row) {
             (true, _) => None,
             (false, None) => Some(payload_of(catalog, field.ty, column, row)?),
-            (false, Some(_)) => {
-                return Err(StatementError::unsupported("a row within a row of a type"));
+            (false, Some(inner)) => {
+                let rows = column.as_struct();
+                let columns = (0..inner.len()).map(|at| masked(rows, at));
+                let columns = columns.collect::<QueryResult<Vec<_>>>().map_err(damaged)?;
+                let value_type = self::value_type(catalog, field.ty)?;
+                Some(row_payload(catalog, (&value_type, inner), &columns, row)?)
             }
         });
     }

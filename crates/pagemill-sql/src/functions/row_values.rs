@@ -16,7 +16,7 @@ use datafusion::common::Result as QueryResult;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-    is_not_null, lit,
+    is_not_null, lit, when,
 };
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
@@ -26,7 +26,7 @@ use super::rows::{Made, Outcome};
 use crate::catalog::Catalog;
 use crate::error::{Result, unsupported};
 use crate::typed::{RowField, Typed};
-use crate::types::PgType;
+use crate::types::{PgType, RECORD};
 
 /// What the engine calls a row that is made.
 const ROW: &str = "row of fields";
@@ -62,10 +62,20 @@ pub(crate) fn field(row: &Typed, name: &str) -> Result<Option<Typed>> {
     let fields = row.row.as_deref().unwrap_or_default();
     let mut found = (0..fields.len()).filter(|at| fields[*at].name == name);
     let Some(at) = found.next() else { return Ok(None) };
+    if fields[at].is_nameless {
+        return unsupported("a field of a record that is chosen or found");
+    }
     if found.next().is_some() {
         return unsupported(format!("a row with two fields \"{name}\""));
     }
     Ok(Some(field_at(row, at, &fields[at])))
+}
+
+/// A value whose fields, if it is a record, the server does not find by their names.
+pub(crate) fn without_names(typed: Typed) -> Typed {
+    let Some(fields) = typed.row.clone().filter(|_| typed.ty.oid == RECORD) else { return typed };
+    let nameless = |field: &RowField| RowField { is_nameless: true, ..field.clone() };
+    Typed { row: Some(fields.iter().map(nameless).collect()), ..typed }
 }
 
 /// Whether there is a row, of one that is made in the same place.
@@ -77,6 +87,11 @@ pub(super) fn presence(row: &Typed) -> Option<Expr> {
         }
         _ => None,
     }
+}
+
+/// True for a row that is made in the same place.
+pub(crate) fn is_made_row(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if call.name() == ROW)
 }
 
 pub(crate) fn field_at(row: &Typed, at: usize, field: &RowField) -> Typed {
@@ -100,7 +115,7 @@ pub(crate) fn field_at(row: &Typed, at: usize, field: &RowField) -> Typed {
 /// Whether one of the arguments is NULL. All of them are computed, as the server computes them before it looks.
 ///
 /// # Errors
-/// For a row of which that cannot be told.
+/// For a row that may not be there, where the engine cannot ask for that.
 pub(crate) fn any_null(catalog: &Arc<Catalog>, arguments: &[Typed]) -> Result<Option<Typed>> {
     let mut tested = Vec::new();
     for argument in arguments {
@@ -109,10 +124,15 @@ pub(crate) fn any_null(catalog: &Arc<Catalog>, arguments: &[Typed]) -> Result<Op
             (None, _) => tested.push(argument.clone()),
             (Some(fields), _) => {
                 let witness = fields.iter().position(|field| field.is_never_null);
-                let Some(at) = witness else {
-                    return unsupported("a row as an argument of a STRICT function");
-                };
-                tested.push(field_at(argument, at, &fields[at]));
+                match (witness, presence(argument)) {
+                    (Some(at), _) => tested.push(field_at(argument, at, &fields[at])),
+                    (None, Some(present)) if present == lit(true) => {}
+                    (None, Some(present)) => {
+                        let there = when(present, lit(true)).end()?;
+                        tested.push(Typed::new(there, PgType::new(oid::BOOL), DataType::Boolean));
+                    }
+                    (None, None) => tested.push(Typed { row: None, ..argument.clone() }),
+                }
             }
         }
     }

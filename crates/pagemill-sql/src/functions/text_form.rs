@@ -24,7 +24,7 @@ use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::typed::Typed;
-use crate::types::PgType;
+use crate::types::{PgType, RECORDS};
 
 /// A value by its text.
 ///
@@ -228,6 +228,11 @@ fn is_enum(catalog: &Catalog, ty: PgType) -> bool {
     catalog.type_row(base).is_some_and(|row| row.kind == b'e')
 }
 
+/// `text[]`.
+fn texts(catalog: &Catalog) -> Oid {
+    catalog.type_row(oid::TEXT).map_or(Oid(0), |row| row.array)
+}
+
 /// Prints the values of one column; one per thread.
 pub(crate) struct Printer {
     catalog: Arc<Catalog>,
@@ -243,6 +248,7 @@ impl Printer {
         let is_literal = [crate::types::UNKNOWN, crate::types::RECORD].contains(&ty.oid);
         let value_type = match is_literal {
             true => None,
+            false if ty.oid == RECORDS => Some(catalog.values().value_type(texts(catalog))?),
             false => Some(catalog.values().value_type(ty.oid)?),
         };
         if value_type.as_ref().is_some_and(|value_type| is_unreadable(&value_type.output)) {

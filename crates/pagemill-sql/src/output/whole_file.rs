@@ -20,7 +20,7 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result, SqlState, StatementError};
 use crate::functions::text_form::payload_of;
 use crate::session::{AnswerColumn, AnswerSink};
-use crate::types::{PgType, RECORD, UNKNOWN};
+use crate::types::{PgType, RECORD, RECORDS, UNKNOWN};
 
 /// Writes one answer as a file.
 pub(crate) struct WholeFile<W: Write + Send> {
@@ -98,7 +98,8 @@ impl<W: Write + Send> Answer<W> {
 
 impl<W: Write + Send> AnswerSink for WholeFile<W> {
     fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
-        if let Some(record) = columns.iter().find(|column| column.ty.oid == RECORD) {
+        let is_record = |column: &&AnswerColumn| [RECORD, RECORDS].contains(&column.ty.oid);
+        if let Some(record) = columns.iter().find(is_record) {
             let what = format!("a record as a column of a file, \"{}\",", record.name);
             return Err(StatementError::unsupported(what).with_hint("Cast it to text.").into());
         }

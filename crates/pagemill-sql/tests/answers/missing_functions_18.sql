@@ -45,3 +45,5 @@ select extract(dow from interval 'infinity');
 select generate_series(timestamp '1995-08-06 12:12:12', timestamp '1996-08-06 12:12:12', interval 'infinity');
 select max(i), min(i) from (values (interval 'infinity'), (interval '-infinity'), (interval '1 day')) v(i);
 select id, iv + i, big from people, (values (interval 'infinity'), (interval '1 day')) v(i) where id < 3 order by id, i;
+select max(p), min(p), max(row(id, p)), min(row(-id)) from items;
+select max(row(ok, id)), min(x) from people, lateral (select money, name) x where id < 20;

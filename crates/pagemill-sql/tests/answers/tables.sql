@@ -43,3 +43,9 @@ create type doc_all as (i int, ia int[], ta text[], c char(10), ca char(10)[], n
 create type doc_required as (i doc_not_null);
 create table documents(id int primary key, t tsvector, q tsquery, said text);
 insert into documents values (1,'fat:2,11 cat:3 mat:7A sat:4','cat & fat','one'),(2,'a:1 fat:2B rat:3A,9','rat | bat:*','two'),(3,'cat dog','cat <-> dog','three'),(4,'','','four'),(5,null,null,null),(6,'cat:1 dog:2','cat <-> dog','three'),(7,'fat:2,11 cat:3 mat:7A sat:4','fat & cat','one'),(8,'cats:1 cat''s:4','!dog','é');
+create type item as (a text, b int, c timestamp);
+create table items(id int, p item, q item, ps item[], d doc_all);
+insert into items values (1,row('a',1,'2020-01-01'),row('a',1,'2020-01-01'),array[row('b',2,null),row('a',1,'2020-01-01')]::item[],null),(2,row('a',null,null),row('a',2,null),'{}',null),(3,null,row(null,null,null),null,null),(4,row(null,3,null),row('b,"c',-1,'infinity'),array[null,row(null,null,null)]::item[],null),(5,row('',3,null),null,null,row(1,'{1}','{x}','ab','{cd}',1.50,'{}','{"a":1.0}',null,row('r',7,null),array[row('s',8,null)]::doc_row[],1,'{1}'));
+alter type item add attribute e float8;
+insert into items values (6,row('z',9,null,'NaN'),row('z',9,null,'-0'),null,null);
+alter type item drop attribute c;

@@ -38,17 +38,20 @@ use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{AggregateUDF, Expr, SortExpr, cast, lit, when};
+use pagemill_types::builtin::oid;
 
 use super::KernelCall;
 use super::keys::{check_order, equality_key, order_key};
 use super::logic::JsonShape;
 use super::numeric::decimal;
-use super::row_forms::json_of_row;
+use super::row_forms::{json_of_row, shown_row, text_of_row};
+use super::row_payloads::taken_apart;
+use super::row_values::without_names;
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
 use crate::error::{Result, unsupported};
 use crate::typed::Typed;
-use crate::types::PgType;
+use crate::types::{PgType, RECORD};
 use collected::Collection;
 use extreme::Extreme;
 use function::{Kind, PgAggregate};
@@ -166,7 +169,8 @@ const OF_MEMBERS: [&str; 8] = [
 ];
 
 /// The types that have min and max.
-const EXTREMES: [&str; 22] = [
+const EXTREMES: [&str; 24] = [
+    "anyarray",
     "anyenum",
     "bpchar",
     "bytea",
@@ -182,6 +186,7 @@ const EXTREMES: [&str; 22] = [
     "numeric",
     "oid",
     "pg_lsn",
+    "record",
     "text",
     "tid",
     "time",
@@ -277,10 +282,14 @@ impl Call<'_> {
         {
             return Ok(self.same_carrier(if is_greatest { max_udaf() } else { min_udaf() }));
         }
-        let keeps_first = argument.ty.oid == pagemill_types::builtin::oid::BPCHAR;
+        let row = argument.row.clone();
+        let keeps_first = argument.ty.oid == oid::BPCHAR;
         let kind = Kind::Extreme(Extreme { is_greatest, keeps_first });
-        match extreme::is_key(&argument.carrier) {
-            true => self.ours(kind, vec![argument.expr, key], argument.carrier),
+        match row.is_some() || extreme::is_key(&argument.carrier) {
+            true => {
+                let best = self.ours(kind, vec![argument.expr, key], argument.carrier)?;
+                Ok(without_names(Typed { row, ..best }))
+            }
             false => unsupported(format!("{} by a key", self.name)),
         }
     }
@@ -338,12 +347,20 @@ impl Call<'_> {
 
     /// An aggregate of all values at once.
     fn whole(mut self, mut making: Making) -> Result<Typed> {
+        let mut made = self.result;
         for argument in &mut self.call.arguments {
+            if matches!(making, Making::Json(_)) {
+                *argument = taken_apart(self.catalog, argument.clone())?;
+            }
             if !argument.is_row() {
                 continue;
             }
-            if self.call.distinct || matches!(making, Making::Array | Making::ArrayOfArrays) {
-                return unsupported(format!("{} of distinct rows, or as an array,", self.name));
+            if self.call.distinct {
+                return unsupported(format!("{} of distinct rows", self.name));
+            }
+            if making == Making::Array {
+                (*argument, made) = element_of_rows(self.catalog, argument, made);
+                continue;
             }
             *argument = json_of_row(self.catalog, argument, false);
             if making == Making::Json(JsonShape::Array) {
@@ -351,12 +368,12 @@ impl Call<'_> {
             }
         }
         let exprs = self.call.arguments.iter().map(|typed| typed.expr.clone()).collect();
-        let carrier = carrier_of(self.catalog, self.result);
+        let carrier = carrier_of(self.catalog, made);
         let call = KernelCall {
             catalog: self.catalog.clone(),
             key: self.name.into(),
             arguments: self.call.arguments.iter().map(|typed| typed.ty).collect(),
-            result: self.result,
+            result: made,
             carrier: carrier.clone(),
         };
         self.ours(Kind::Whole(Arc::new(Whole { making, call })), exprs, carrier)
@@ -414,6 +431,17 @@ impl Call<'_> {
         }
         let function = PgAggregate::new(self.name, kind, collection, carrier.clone());
         Ok(self.done(Arc::new(AggregateUDF::new_from_impl(function)), exprs, false, carrier))
+    }
+}
+
+/// A row as an element, and of what type the array is made: records have none, and are there as their texts.
+fn element_of_rows(catalog: &Arc<Catalog>, row: &Typed, array: PgType) -> (Typed, PgType) {
+    match row.ty.oid {
+        RECORD => {
+            let texts = catalog.type_row(oid::TEXT).map_or(array.oid, |row| row.array);
+            (text_of_row(catalog, row), PgType::new(texts))
+        }
+        _ => (shown_row(catalog, row), array),
     }
 }
 

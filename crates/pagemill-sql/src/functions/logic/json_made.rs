@@ -16,10 +16,11 @@ use pagemill_types::output::{TypeOutput, ValueType, ValueWriter};
 use super::super::rows::{Made, Outcome};
 use super::super::text_form::payload_of;
 use super::super::{Implementation, KernelCall};
+use super::json_rows::RowsWriter;
 use super::members::jsonb_payload;
 use crate::catalog::Catalog;
 use crate::error::{SqlState, StatementError};
-use crate::types::PgType;
+use crate::types::{PgType, RECORDS};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
@@ -63,6 +64,7 @@ pub(crate) struct JsonWriter<'c> {
     ty: PgType,
     value_type: Arc<ValueType>,
     lookups: ValueLookups,
+    rows: Option<RowsWriter<'c>>,
 }
 
 impl<'c> JsonWriter<'c> {
@@ -73,11 +75,13 @@ impl<'c> JsonWriter<'c> {
             TypeOutput::Array(element) => element.base == oid::JSON,
             _ => false,
         };
-        if has_lines || matches!(form, JsonForm::Row | JsonForm::Pairs) {
+        let has_lines = has_lines || ty.oid == RECORDS;
+        let rows = if has_lines { None } else { RowsWriter::new(catalog, ty, &value_type)? };
+        if has_lines || rows.is_none() && matches!(form, JsonForm::Row | JsonForm::Pairs) {
             let name = catalog.type_name(ty.oid);
             return Err(StatementError::unsupported(format!("type {name} as JSON")));
         }
-        Ok(Self { catalog, ty, value_type, lookups: catalog.values().lookups() })
+        Ok(Self { catalog, ty, value_type, lookups: catalog.values().lookups(), rows })
     }
 
     pub(crate) fn write(
@@ -86,11 +90,24 @@ impl<'c> JsonWriter<'c> {
         row: usize,
         out: &mut Vec<u8>,
     ) -> Outcome<()> {
-        if column.is_null(row) {
+        let is_there = column.is_valid(row);
+        let payload = is_there.then(|| payload_of(self.catalog, self.ty, column, row));
+        self.write_value(payload.transpose()?, out)
+    }
+
+    /// A value by its payload.
+    pub(super) fn write_value(
+        &mut self,
+        payload: Option<Vec<u8>>,
+        out: &mut Vec<u8>,
+    ) -> Outcome<()> {
+        let Some(mut payload) = payload else {
             out.extend_from_slice(b"null");
             return Ok(());
+        };
+        if let Some(rows) = &mut self.rows {
+            return rows.write(&payload, out);
         }
-        let mut payload = payload_of(self.catalog, self.ty, column, row)?;
         // A document is what it is, line breaks and all.
         if self.value_type.base == oid::JSON {
             out.append(&mut payload);
@@ -119,7 +136,7 @@ impl<'c> JsonWriter<'c> {
     ) -> Outcome<()> {
         if matches!(
             JsonForm::of(&self.value_type),
-            JsonForm::Json | JsonForm::Array | JsonForm::Vector
+            JsonForm::Json | JsonForm::Array | JsonForm::Vector | JsonForm::Row
         ) {
             let message = "key value must be scalar, not array, composite, or json";
             return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
@@ -155,7 +172,7 @@ pub(super) fn no_name(call: &KernelCall, place: usize) -> StatementError {
 }
 
 #[cold]
-fn damaged(error: impl std::fmt::Display) -> StatementError {
+pub(super) fn damaged(error: impl std::fmt::Display) -> StatementError {
     StatementError::new(SqlState::DATA_CORRUPTED, error.to_string())
 }
 

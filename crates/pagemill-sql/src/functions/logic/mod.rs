@@ -18,6 +18,7 @@ mod json_of_arrays;
 pub(super) mod json_order;
 mod json_paths;
 pub(crate) mod json_queries;
+mod json_rows;
 pub(crate) mod json_scalars;
 mod jsonpath;
 pub(crate) mod path_searches;

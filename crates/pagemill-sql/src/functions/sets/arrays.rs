@@ -5,7 +5,10 @@
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int32Type;
 use pagemill_types::array::element_payloads;
+use pagemill_types::composite::composite_fields;
+use pagemill_types::output::{TypeOutput, ValueType};
 
+use super::super::arrays::value::{ArrayParts, ElementType};
 use super::super::keys::payloads;
 use super::super::logic::arrays::bounds;
 use super::super::rows::Outcome;
@@ -47,6 +50,51 @@ pub(super) fn unnest(
     let elements = element_payloads(payloads(&arguments[0]).value(row), layout);
     let left = elements.map_err(|error| damaged(error.to_string()))?.into_iter();
     Ok(Box::new(Elements { catalog: call.catalog.clone(), column, left }))
+}
+
+/// The fields of the rows of an array.
+struct Rows {
+    catalog: std::sync::Arc<Catalog>,
+    columns: std::sync::Arc<[SetColumn]>,
+    value_type: std::sync::Arc<ValueType>,
+    left: std::vec::IntoIter<Option<Vec<u8>>>,
+}
+
+impl Series for Rows {
+    fn next(&mut self, out: &mut [Cells]) -> Outcome<bool> {
+        let Some(next) = self.left.next() else { return Ok(false) };
+        let TypeOutput::Composite(attributes) = &self.value_type.output else {
+            return Err(damaged("a row of a type that is none of rows"));
+        };
+        let fields = next.map(|payload| composite_fields(&payload, attributes)).transpose();
+        let mut fields = fields.map_err(damaged)?.unwrap_or_default().into_iter();
+        for (SetColumn { ty, carrier, .. }, cells) in self.columns.iter().zip(out) {
+            match fields.next().flatten() {
+                None => cells.null()?,
+                Some(payload) => {
+                    cells.scalar(scalar_of_payload(&self.catalog, *ty, carrier, &payload)?)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+pub(super) fn unnest_rows(
+    call: &SetCall,
+    arguments: &[ArrayRef],
+    row: usize,
+) -> Outcome<Box<dyn Series>> {
+    let elements = ElementType::of_array(&call.catalog, call.arguments[0])?;
+    let value_type = call.catalog.values().value_type(elements.ty.oid).map_err(damaged)?;
+    let array = ArrayParts::read(&elements, payloads(&arguments[0]).value(row))?;
+    let (catalog, columns) = (call.catalog.clone(), call.columns.clone());
+    Ok(Box::new(Rows { catalog, columns, value_type, left: array.elements.into_iter() }))
+}
+
+#[cold]
+fn damaged(error: impl std::fmt::Display) -> StatementError {
+    StatementError::new(SqlState::DATA_CORRUPTED, error.to_string())
 }
 
 struct Subscripts {

@@ -25,13 +25,14 @@ use arrow::datatypes::DataType;
 use pagemill_types::builtin::oid;
 
 use super::logic::json_queries::TableRows;
+use super::row_casts::fields_of_type;
 use super::rows::Outcome;
 use super::text_form::scalar_of_payload;
 use super::{datetime, logic, ranges, text_search};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
-use crate::error::{Result, SqlState, StatementError};
-use crate::typed::Typed;
+use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::typed::{RowField, Typed};
 use crate::types::PgType;
 
 pub(crate) use cells::{Cells, typed_cells};
@@ -225,13 +226,36 @@ pub(crate) fn find(mut asked: Asked<'_>) -> Result<Option<(SetCall, Vec<Typed>)>
     Ok(Some((call, asked.arguments)))
 }
 
+/// The rows of an array of rows, field by field, as FROM has them; any other call as it is.
+///
+/// # Errors
+/// Where the catalogs do not tell what the fields are.
+pub(crate) fn with_fields(call: SetCall) -> Result<SetCall> {
+    let [column] = &call.columns[..] else { return Ok(call) };
+    let base = call.catalog.base_type(column.ty.oid, -1).0;
+    if &*call.key != "array_unnest" {
+        return Ok(call);
+    }
+    let Some(fields) = fields_of_type(&call.catalog, base)? else { return Ok(call) };
+    // The name of one column would be that of the item.
+    if fields.len() < 2 {
+        return unsupported("the rows of one field of an array in FROM");
+    }
+    let column = |field: RowField| SetColumn {
+        name: Some(Cow::Owned(field.name)),
+        ty: field.ty,
+        carrier: field.carrier,
+    };
+    let columns = fields.into_iter().map(column).collect();
+    Ok(SetCall { columns, begin: arrays::unnest_rows, ..call })
+}
+
 fn known(asked: &Asked<'_>) -> Option<Known> {
     let result = asked.result;
     Some(match asked.key {
         "array_unnest" => {
             let element = asked.catalog.type_row(result.oid)?;
-            // Of rows it gives their fields.
-            if matches!(element.kind, b'c' | b'p' | b'd') {
+            if matches!(element.kind, b'p' | b'd') {
                 return None;
             }
             Known::one(arrays::unnest, result)

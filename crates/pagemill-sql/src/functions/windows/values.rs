@@ -117,7 +117,7 @@ impl Aggregate<'_> {
 
     fn answered(&self, parts: &Parts<'_>, mut frames: OfPartition<'_>) -> QueryResult<ArrayRef> {
         let chosen = Chosen::of(parts)?;
-        let mut last: Option<([Range<usize>; 3], Box<dyn Accumulator>)> = None;
+        let mut last: Option<(Places, Box<dyn Accumulator>)> = None;
         let mut found: Vec<ScalarValue> = Vec::with_capacity(parts.peers.rows());
         for row in 0..parts.peers.rows() {
             let bounds = frames.bounds(row)?;
@@ -144,8 +144,11 @@ impl Aggregate<'_> {
     }
 }
 
+/// The places of a frame's parts among the rows that are chosen.
+type Places = [Range<usize>; 3];
+
 /// True where rows have only come behind those that were there: so is a frame without EXCLUDE that starts where it did.
-fn goes_on(known: &[Range<usize>; 3], wanted: &[Range<usize>; 3]) -> bool {
+fn goes_on(known: &Places, wanted: &Places) -> bool {
     !known[0].is_empty()
         && known[0].start == wanted[0].start
         && known[0].end <= wanted[0].end

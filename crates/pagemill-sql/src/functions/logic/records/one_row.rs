@@ -45,13 +45,9 @@ pub(crate) fn arguments_of_row(catalog: &Arc<Catalog>, row: &Typed) -> Vec<Typed
 
 /// The row that a call makes, as an expression; or whether there would be one.
 pub(crate) fn one_row(call: SetCall, arguments: &[Typed], row_type: Oid) -> Typed {
-    let field = |column: &SetColumn| RowField {
-        name: column.name.as_deref().unwrap_or_default().to_owned(),
-        ty: column.ty,
-        carrier: column.carrier.clone(),
-        is_never_null: false,
-        was_unknown: false,
-        row: None,
+    let field = |column: &SetColumn| {
+        let name = column.name.as_deref().unwrap_or_default().to_owned();
+        RowField::new(name, column.ty, column.carrier.clone())
     };
     let fields: Arc<[RowField]> = call.columns.iter().map(field).collect();
     let carried =
