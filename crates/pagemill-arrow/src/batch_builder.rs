@@ -8,11 +8,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::builder::BinaryBuilder;
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions};
 use pagemill_cluster::ValueCatalog;
 use pagemill_engine::encoding::Transcoder;
 use pagemill_engine::{DamageLog, TupleRow};
 use pagemill_format::Tid;
+use pagemill_format::varlena::ToastPointer;
 
 use crate::column_builder::ColumnBuilder;
 use crate::conversion::{Context, Fault};
@@ -36,6 +38,8 @@ pub struct BatchBuilder {
     tids: Vec<Tid>,
     /// What their headers say, where that is wanted.
     headers: Option<Vec<RowHeader>>,
+    /// How values are stored of the columns behind those of the plan.
+    stored_forms: Vec<BinaryBuilder>,
     context: Context,
 }
 
@@ -78,6 +82,7 @@ impl BatchBuilder {
             first: 0,
             tids: Vec::new(),
             headers: None,
+            stored_forms: Vec::new(),
             context: Context { lookups, transcoder, infinity, buffer },
         })
     }
@@ -92,6 +97,34 @@ impl BatchBuilder {
     #[must_use]
     pub fn with_headers(self) -> Self {
         Self { headers: Some(Vec::new()), ..self }
+    }
+
+    /// With how values of so many columns are stored, which stand behind those of the plan in a row.
+    #[must_use]
+    pub fn with_stored_forms(self, columns: usize) -> Self {
+        let stored_forms = (0..columns).map(|_| BinaryBuilder::new()).collect();
+        Self { stored_forms, ..self }
+    }
+
+    /// How the values of such a column are stored: their bytes in the tuple, as four bytes, and what they begin with there, a
+    /// pointer into a TOAST table as a whole.
+    ///
+    /// # Panics
+    /// When fewer columns were asked for.
+    pub fn stored_forms(&self, column: usize) -> BinaryArray {
+        self.stored_forms[column].finish_cloned()
+    }
+
+    fn keep_stored_forms(&mut self, rows: &[TupleRow<'_>]) {
+        let first = self.first + self.columns.len();
+        for (number, forms) in self.stored_forms.iter_mut().enumerate() {
+            for row in rows {
+                forms.append_option(row.raw(first + number).map(|raw| {
+                    let begin = &raw[..raw.len().min(ToastPointer::BYTES)];
+                    [&(raw.len() as u32).to_le_bytes(), begin].concat()
+                }));
+            }
+        }
     }
 
     /// How many rows there are.
@@ -146,6 +179,7 @@ impl BatchBuilder {
                     if let Some(headers) = &mut self.headers {
                         headers.extend(wanted.iter().map(RowHeader::of));
                     }
+                    self.keep_stored_forms(&wanted);
                     return Ok(rows.len());
                 }
                 Err((at, column, fault)) => {
@@ -199,6 +233,7 @@ impl BatchBuilder {
         if let Some(headers) = &mut self.headers {
             headers.clear();
         }
+        self.stored_forms.iter_mut().for_each(|forms| *forms = BinaryBuilder::new());
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for number in 0..self.columns.len() {
             let found = self.columns[number].finish(schema.field(number).data_type());

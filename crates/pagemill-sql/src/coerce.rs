@@ -265,11 +265,17 @@ pub(crate) fn call_chosen(
 /// An empty int2vector or oidvector has a dimension, as no array made otherwise has: functions of any array tell them apart.
 fn refuse_vectors(chosen: &Chosen<'_>, arguments: &[Typed]) -> Result<()> {
     // It has no elements in either form; bounds are told of the dimension that there is.
-    const OF_ELEMENTS: [&str; 5] = [
+    const OF_ELEMENTS: [&str; 11] = [
         "array_unnest",
         "generate_subscripts",
         "generate_subscripts_nodir",
+        "array_cardinality",
+        "array_dims",
+        "array_length",
         "array_lower",
+        "array_ndims",
+        "array_to_text",
+        "array_to_text_null",
         "array_upper",
     ];
     if OF_ELEMENTS.contains(&chosen.function.key.as_str()) {

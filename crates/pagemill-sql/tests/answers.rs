@@ -41,6 +41,8 @@ const STATEMENT_FORMS_17: &str = include_str!("answers/statement_forms_17.sql");
 const MISSING_FUNCTIONS: &str = include_str!("answers/missing_functions.sql");
 const MISSING_FUNCTIONS_18: &str = include_str!("answers/missing_functions_18.sql");
 const ROW_VALUES: &str = include_str!("answers/row_values.sql");
+const CATALOG_FUNCTIONS: &str = include_str!("answers/catalog_functions.sql");
+const CATALOG_FUNCTIONS_18: &str = include_str!("answers/catalog_functions_18.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
 /// A running server, and a stopped one with the same files.
@@ -181,7 +183,7 @@ fn what_names_rows_and_their_places_is_answered_as_the_server_answers() -> Resul
 #[test]
 fn what_is_made_of_values_is_answered_as_the_server_answers() -> Result<()> {
     let of_types = [DATE_TEMPLATES, JSON_RECORDS, RANGES, SMALL_TYPES, MISSING_FUNCTIONS];
-    let of_texts = [TEXT_SEARCH, TEXT_DICTIONARIES];
+    let of_texts = [TEXT_SEARCH, TEXT_DICTIONARIES, CATALOG_FUNCTIONS];
     compare(&Both::new()?, of_types.into_iter().chain(of_texts).flat_map(statements))
 }
 
@@ -219,6 +221,7 @@ fn forms_of_syntax_are_answered_as_the_server_answers() {
 #[test]
 fn what_18_alone_has_is_answered_as_it_answers() -> Result<()> {
     let texts = [SMALL_TYPES_18, MISSING_FUNCTIONS_18, WINDOWS_18];
+    let texts = [SMALL_TYPES_18, MISSING_FUNCTIONS_18, CATALOG_FUNCTIONS, CATALOG_FUNCTIONS_18];
     match PgInstall::find(18) {
         Some(install) => compare(&Both::of(&install)?, texts.into_iter().flat_map(statements)),
         None => {

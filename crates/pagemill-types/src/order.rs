@@ -23,7 +23,7 @@ use crate::builtin::{BuiltinType, Order};
 
 mod binary;
 mod inet;
-mod jsonb;
+pub(crate) mod jsonb;
 mod nested;
 pub(crate) mod numeric;
 mod text_search;

@@ -5,14 +5,18 @@
 //! Invariants: equal values hash alike however they are stored, as -0 and 0, 1.0 and 1.00, 1 day and 24 hours; bytes that are missing count as
 //! zero. Texts hash as their bytes, which is so of deterministic collations only.
 //!
-//! Sources: `src/backend/access/hash/hashfunc.c`, `hash_numeric` in `src/backend/utils/adt/numeric.c`, `interval_hash` in `timestamp.c`,
-//! `timetz_hash` in `date.c`, `src/include/catalog/pg_amproc.dat`, PostgreSQL 14 to 18.
+//! Sources: `src/backend/access/hash/hashfunc.c`, `jsonb_hash_extended` in `src/backend/utils/adt/jsonb_op.c`, `hash_aclitem` in `acl.c`,
+//! `hash_numeric` in `numeric.c`, `interval_hash` in `timestamp.c`, `timetz_hash` in `date.c`, `src/include/catalog/pg_amproc.dat`,
+//! PostgreSQL 14 to 18.
 
 use pagemill_format::ids::Oid;
 
 use crate::builtin::{BuiltinType, oid};
 use crate::jenkins_hash::hash_bytes;
 use crate::order;
+
+/// Bytes of an array's header without the length word, of one dimension.
+const VECTOR_HEADER: usize = 20;
 
 /// How payloads of a type are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,12 @@ pub enum ValueHash {
     Interval,
     /// A time and its zone.
     TimeWithZone,
+    /// Strings, numbers, booleans and NULLs of a `jsonb` one after the other, and the beginnings of its containers.
+    Document,
+    /// The numbers of an `oidvector`, without the array's header.
+    Vector,
+    /// An `aclitem`: its roles and its bits summed up.
+    Grant,
 }
 
 impl ValueHash {
@@ -49,7 +59,7 @@ impl ValueHash {
     }
 
     /// The extended hash.
-    pub(crate) fn hash(self, payload: &[u8], seed: u64) -> u64 {
+    pub fn hash(self, payload: &[u8], seed: u64) -> u64 {
         match self {
             Self::Signed => hash_bytes(&(signed(payload) as i32).to_le_bytes(), seed),
             Self::Unsigned | Self::Bytes => hash_bytes(payload, seed),
@@ -69,6 +79,12 @@ impl ValueHash {
                 let (time, zone) = payload.split_at_checked(8).unwrap_or((payload, &[]));
                 wide(signed(time), seed) ^ hash_bytes(&(signed(zone) as i32).to_le_bytes(), seed)
             }
+            Self::Document => order::jsonb::hash(payload, seed),
+            Self::Vector => hash_bytes(payload.get(VECTOR_HEADER..).unwrap_or_default(), seed),
+            Self::Grant => match (grant(payload), seed) {
+                (sum, 0) => u64::from(sum),
+                (sum, seed) => hash_word(sum, seed),
+            },
         }
     }
 
@@ -76,6 +92,23 @@ impl ValueHash {
     pub fn short_hash(self, payload: &[u8]) -> u32 {
         self.hash(payload, 0) as u32
     }
+}
+
+/// The hash of a number of 32 bits, as those of arrays and ranges are combined with.
+pub fn hash_word(word: u32, seed: u64) -> u64 {
+    hash_bytes(&word.to_le_bytes(), seed)
+}
+
+/// Both halves moved to the left by a bit, each around itself.
+pub fn rotated(hash: u64) -> u64 {
+    let half = |half: u64| u64::from((half as u32).rotate_left(1));
+    half(hash >> 32) << 32 | half(hash)
+}
+
+/// The sum of both roles and of the bits, of which there were 32 until version 15.
+fn grant(payload: &[u8]) -> u32 {
+    let words = payload.as_chunks::<4>().0.iter().take(3);
+    words.fold(0, |sum, word| sum.wrapping_add(u32::from_le_bytes(*word)))
 }
 
 fn wide(value: i64, seed: u64) -> u64 {
@@ -233,6 +266,25 @@ mod tests {
         for (of, value, known) in KNOWN {
             let hash = ValueHash::of_type(*of).unwrap();
             assert_eq!(hash.short_hash(&payload(value)), *known, "{value} of type {}", of.0);
+        }
+    }
+
+    /// Payloads, a seed, and what the hash functions of version 18 have for them without and with it.
+    #[rustfmt::skip]
+    const WITH_SEEDS: &[(ValueHash, &str, i64, i32, i64)] = &[
+        (ValueHash::Document, "01000050100000904000000000a82000050d050d050d050d", -97, -2041532038, -154337837221758111),
+        (ValueHash::Document, "010000501000009040000000008843000a1a0a1a0a1a0b1a", 203, -1656340591, 96150680425952372),
+        (ValueHash::Document, "01000050200000806532633062653234353630643738633565353939633261396339643062626432", 203, 892913706, -1560317579183112038),
+        (ValueHash::Vector, "01000000000000001a0000000300000000000000010000000200000003000000", 5, 1738594973, 3838597495460434142),
+        (ValueHash::Grant, "000000000a0000000200000000000000", 7, 12, -1866268924130885444),
+    ];
+
+    #[test]
+    fn values_hash_as_the_server_hashes_them_with_a_seed() {
+        for (hash, value, seed, short, long) in WITH_SEEDS {
+            let value = payload(value);
+            assert_eq!(hash.short_hash(&value) as i32, *short, "{hash:?}");
+            assert_eq!(hash.hash(&value, *seed as u64) as i64, *long, "{hash:?}");
         }
     }
 

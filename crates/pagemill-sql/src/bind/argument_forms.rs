@@ -115,6 +115,12 @@ impl Binder<'_> {
         if value.literal.is_some() && value.parameter.is_none() {
             return null_of(&self.catalog, text);
         }
+        let row = self.catalog.type_row(value.ty.oid);
+        if value.parameter.is_none() && row.is_some_and(|row| row.collation == Oid(0)) {
+            let name = self.catalog.type_name(value.ty.oid);
+            let message = format!("collations are not supported by type {name}");
+            return fail(SqlState::DATATYPE_MISMATCH, message);
+        }
         let is_plain = value.origin.is_some() || matches!(value.expr, Expr::Literal(..));
         let is_text = matches!(value.ty.oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
         let is_known = collation_name(&self.catalog, value.ty.collation).is_some();

@@ -97,6 +97,9 @@ impl Binder<'_> {
             Syntax::IsNotFalse(inner) => self.truth(inner, Expr::is_not_false),
             Syntax::IsUnknown(inner) => self.truth(inner, Expr::is_unknown),
             Syntax::IsNotUnknown(inner) => self.truth(inner, Expr::is_not_unknown),
+            Syntax::IsNormalized { expr, form, negated } => {
+                self.is_normalized(expr, form.as_ref(), *negated)
+            }
             Syntax::IsDistinctFrom(a, b) => self.distinct_test(a, b, true),
             Syntax::IsNotDistinctFrom(a, b) => self.distinct_test(a, b, false),
             Syntax::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),

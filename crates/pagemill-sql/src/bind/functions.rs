@@ -94,6 +94,11 @@ impl Binder<'_> {
         {
             return Ok(constructed);
         }
+        if schema.is_none()
+            && let Some(made) = self.normalized(&name, call)?
+        {
+            return Ok(made);
+        }
         if let (None, "array" | ROWS, FunctionArguments::Subquery(query)) =
             (schema, &*name, &call.args)
         {

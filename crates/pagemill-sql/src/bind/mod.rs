@@ -39,6 +39,7 @@ mod json_tables;
 mod lateral;
 mod literals;
 mod memberships;
+mod normal_forms;
 mod ordered_sets;
 mod outer_rows;
 mod policies;

@@ -297,7 +297,7 @@ impl Binder<'_> {
 }
 
 /// The words of `normalize`.
-const FORMS: [&str; 4] = ["nfc", "nfd", "nfkc", "nfkd"];
+pub(super) const FORMS: [&str; 4] = ["nfc", "nfd", "nfkc", "nfkd"];
 
 /// A column as a query inside of its own sees it.
 pub(super) fn seen_from(typed: &Typed, depth: usize, nests: bool) -> Result<Typed> {

@@ -18,6 +18,7 @@
 //! | times with zones, order | what they are in Greenwich, then their zones |
 //! | rows | the keys of their fields ([`super::row_keys`]) |
 //! | tsvector, tsquery | bytes that sort as they do: sizes first |
+//! | oidvector | how many numbers, then those, the highest byte of each first |
 //! | inet and cidr, order | the family, the network, the length of its mask, the address |
 //! | pg_lsn, order | its bytes, the highest one first |
 //!
@@ -66,6 +67,8 @@ enum Class {
     Address,
     LogPosition,
     ZonedTime,
+    /// `oidvector`.
+    Vector,
     Array,
     Range,
     Row,
@@ -89,6 +92,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         oid::INET | oid::CIDR => Class::Address,
         oid::PG_LSN => Class::LogPosition,
         oid::TIMETZ => Class::ZonedTime,
+        oid::OIDVECTOR => Class::Vector,
         oid::JSONB => Class::Document,
         oid::TSVECTOR => Class::TextSearch(text_search::VECTOR_KEY),
         oid::TSQUERY => Class::TextSearch(text_search::QUERY_KEY),
@@ -135,6 +139,10 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         }
         Class::ZonedTime => {
             let (argument, key) = (std::slice::from_ref(typed), ("timetz_key", zoned_order as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
+        Class::Vector => {
+            let (argument, key) = (std::slice::from_ref(typed), ("vector_key", vector_order as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
         }
         Class::Array => array_key(catalog, typed, order_key),
@@ -477,6 +485,11 @@ fn position_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, St
 /// Times with zones in bytes that sort as they do.
 fn zoned_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
     one(arguments, super::datetime::zoned_times::order_key)
+}
+
+/// Vectors of OIDs in bytes that sort as they do.
+fn vector_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    one(arguments, |payload: &[u8]| Ok(super::object_numbers::vector_order_key(payload)))
 }
 
 /// Bits in bytes that sort as they do.

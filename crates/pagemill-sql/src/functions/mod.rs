@@ -22,6 +22,7 @@ mod error_details;
 pub(crate) mod floats;
 pub(crate) mod format_type;
 mod geometry;
+mod hashes;
 pub(crate) mod integers;
 pub(crate) mod keys;
 pub(crate) mod locale_order;
@@ -136,4 +137,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| binary_forms::find(key))
         .or_else(|| object_names::find(key))
         .or_else(|| aggregates::find(key))
+        .or_else(|| hashes::find(key))
 }

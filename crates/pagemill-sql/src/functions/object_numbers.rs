@@ -1,6 +1,7 @@
-//! The greater and the lesser of OIDs, transactions and TIDs, and `"char"` as an integer, from one and from texts.
+//! The greater and the lesser of OIDs, transactions and TIDs, how vectors of OIDs compare, and `"char"` as an integer, from one and from
+//! texts.
 //!
-//! Source: `oidlarger`, `btoidcmp` in `src/backend/utils/adt/oid.c` and `nbtcompare.c`, `xid.c`, `tid.c`, `char.c`,
+//! Source: `oidlarger`, `btoidcmp`, `btoidvectorcmp` in `src/backend/utils/adt/oid.c` and `nbtcompare.c`, `xid.c`, `tid.c`, `char.c`,
 //! PostgreSQL 14 to 18.
 
 use std::cmp::Ordering;
@@ -40,6 +41,12 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         }
         "bttidcmp" => |a| two(a, |x: &[u8], y: &[u8]| Ok(sign(places(x).cmp(&places(y))))),
         "btcharcmp" => |a| two(a, |x: &[u8], y: &[u8]| Ok(i32::from(byte(x)) - i32::from(byte(y)))),
+        "oidvectoreq" => |a| vectors(a, Ordering::is_eq),
+        "oidvectorne" => |a| vectors(a, Ordering::is_ne),
+        "oidvectorlt" => |a| vectors(a, Ordering::is_lt),
+        "oidvectorle" => |a| vectors(a, Ordering::is_le),
+        "oidvectorgt" => |a| vectors(a, Ordering::is_gt),
+        "oidvectorge" => |a| vectors(a, Ordering::is_ge),
         "chartoi4" => |a| one(a, |x: &[u8]| Ok(i32::from(byte(x).cast_signed()))),
         "i4tochar" => |a| {
             one(a, |x: i32| match i8::try_from(x) {
@@ -57,6 +64,20 @@ fn sign(ordering: Ordering) -> i32 {
         Ordering::Equal => 0,
         Ordering::Greater => 1,
     }
+}
+
+fn vectors(arguments: &[ArrayRef], of: fn(Ordering) -> bool) -> Outcome<ArrayRef> {
+    two(arguments, |x: &[u8], y: &[u8]| Ok(of(vector_order_key(x).cmp(&vector_order_key(y)))))
+}
+
+/// Bytes that sort as vectors of OIDs do: how many there are, then each, the highest byte first.
+pub(super) fn vector_order_key(payload: &[u8]) -> Vec<u8> {
+    /// Bytes of an array's header without the length word, of one dimension.
+    const HEADER: usize = 20;
+    let numbers = payload.get(HEADER..).unwrap_or_default().as_chunks::<4>().0;
+    let mut key = (numbers.len() as u64).to_be_bytes().to_vec();
+    key.extend(numbers.iter().flat_map(|number| u32::from_le_bytes(*number).to_be_bytes()));
+    key
 }
 
 /// The one byte of a `"char"`.

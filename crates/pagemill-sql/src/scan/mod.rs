@@ -46,7 +46,7 @@ pub(crate) use guards::GuardedConditions;
 pub(crate) use index_access::TableIndexes;
 pub(crate) use index_pool::IndexPool;
 pub(crate) use lookup::KeyLookup;
-pub(crate) use relation_table::RelationTable;
+pub(crate) use relation_table::{RelationTable, stored_form};
 pub(crate) use runtime_filters::with_runtime_filters;
 #[cfg(feature = "workers")]
 pub(crate) use source::NO_STORE;

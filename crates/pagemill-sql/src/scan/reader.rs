@@ -33,11 +33,11 @@ use super::filters::{RowFilter, ScanFilters};
 use super::index_access::Access;
 use super::key_access::KeyAccess;
 use super::opener::Output;
-use super::relation_table::TableColumn;
+use super::relation_table::{TableColumn, stored_name};
 use super::source::RelationSource;
 use super::system_columns::SystemColumn;
 use super::tid_access::within;
-use crate::error::Result;
+use crate::error::{Result, unsupported};
 use crate::types::PgType;
 
 /// So many rows tell what a choice removes.
@@ -417,7 +417,15 @@ impl Decoding {
             });
         }
         let plan = Plan::stored(values, &relation, &names)?;
-        let positions = plan.positions(values, &relation)?;
+        let mut positions = plan.positions(values, &relation)?;
+        let forms = chosen().filter(|column| column.system == Some(SystemColumn::StoredForm));
+        for form in forms {
+            let is_it = |column: &pagemill_cluster::Column| *column.name == *stored_name(form);
+            match relation.columns.iter().position(is_it) {
+                Some(position) => positions.push(position),
+                None => return unsupported("a partition without a column of its table"),
+            }
+        }
         let field = |column: &TableColumn| Field::new(&column.name, column.carrier.clone(), true);
         let schema = Arc::new(Schema::new(chosen().map(field).collect::<Vec<_>>()));
         let types = chosen().map(|column| column.ty).collect();
@@ -449,6 +457,9 @@ impl Decoder {
         if decoding.system.iter().flatten().any(|column| column.is_of_header()) {
             builder = builder.with_headers();
         }
+        let is_form = |column: &&SystemColumn| **column == SystemColumn::StoredForm;
+        let forms = decoding.system.iter().flatten().filter(is_form).count();
+        builder = builder.with_stored_forms(forms);
         Ok(Self { context, decoding, builder })
     }
 
@@ -512,8 +523,11 @@ impl Decoder {
     /// The batch of the rows so far: labels of enums become their places.
     pub(super) fn finish(&mut self) -> Result<RecordBatch> {
         let Decoding { system, table, .. } = &*self.decoding;
+        let mut forms = 0;
         let of_system = |column: &Option<SystemColumn>| {
-            column.map(|column| column.values(&self.builder, *table))
+            let place = forms;
+            forms += usize::from(*column == Some(SystemColumn::StoredForm));
+            column.map(|column| column.values(&self.builder, *table, place))
         };
         let of_system: Vec<Option<ArrayRef>> = system.iter().map(of_system).collect();
         let batch = self.builder.finish()?;

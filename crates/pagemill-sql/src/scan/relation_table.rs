@@ -104,7 +104,9 @@ impl RelationTable {
         self.schema = schema_of(&self.columns);
         let source = provider_as_source(Arc::new(self));
         let plan = LogicalPlanBuilder::scan(relation.clone(), source, None)?.build()?;
-        let system = columns.split_off(own);
+        let mut system = columns.split_off(own);
+        // How values are stored is no column that has a name in statements.
+        system.truncate(SYSTEM_COLUMNS.len());
         Ok(TableRows { bound: Bound { plan, columns }, system })
     }
 }
@@ -121,6 +123,21 @@ fn name_in_plans(column: &str, alias: &str) -> String {
         Some((_, number)) if number != "1" || column.contains('#') => format!("{column}#{number}"),
         _ => column.to_owned(),
     }
+}
+
+/// Behind the name of a column in that of how its values are stored. No name has a zero byte.
+const AS_STORED: &str = " as stored\0";
+
+/// The column of a scan that tells how the values of another column, of this name in its table, are stored.
+pub(crate) fn stored_form(column: &Column, name: &str) -> Option<Column> {
+    let relation = column.relation.clone()?;
+    let name = name_in_plans(&format!("{name}{AS_STORED}"), relation.table());
+    Some(Column::new(Some(relation), name))
+}
+
+/// The name of the column whose values another tells the form of.
+pub(super) fn stored_name(of_form: &TableColumn) -> &[u8] {
+    of_form.stored_name.strip_suffix(AS_STORED.as_bytes()).unwrap_or_default()
 }
 
 fn refuse_kind(class: &ClassRow) -> Result<()> {
@@ -163,7 +180,14 @@ fn columns(context: &ScanContext, relation: &Relation) -> Vec<TableColumn> {
         TableColumn { stored_name, name, ty, carrier, system: Some(column), number }
     };
     let own = (1..).zip(&relation.columns).filter(|(_, column)| !column.dropped).map(column);
-    own.chain(SYSTEM_COLUMNS.into_iter().map(system)).collect()
+    let stored =
+        relation.columns.iter().filter(|column| !column.dropped && column.layout.len == -1);
+    let stored = stored.map(|column| {
+        let stored_name = [&*column.name, AS_STORED.as_bytes()].concat().into();
+        let name = format!("{}{AS_STORED}", column.display_name());
+        TableColumn { stored_name, name, ..system(SystemColumn::StoredForm) }
+    });
+    own.chain(SYSTEM_COLUMNS.into_iter().map(&system)).chain(stored).collect()
 }
 
 #[async_trait]

@@ -4,7 +4,8 @@
 //! TID, header of the tuple, relation of the scan ──► ctid xmin cmin xmax cmax tableoid
 //! ```
 //!
-//! They stand behind a table's own columns in its scan, out of the sight of `*`.
+//! They stand behind a table's own columns in its scan, out of the sight of `*`. Behind them, and out of everybody's sight, there is one
+//! more for each column of variable length: how its values are stored, for `pg_column_size` and its kin.
 //!
 //! Invariant: each is told as it is stored, as the server tells it: `cmin` and `cmax` are one field, and so may be the number of a pair.
 //!
@@ -26,9 +27,11 @@ pub(crate) enum SystemColumn {
     Xmax,
     Cmax,
     Tableoid,
+    /// How a value of another column is stored.
+    StoredForm,
 }
 
-/// All of them, in the order of their numbers.
+/// All that have names of them, in the order of their numbers.
 pub(super) const SYSTEM_COLUMNS: [SystemColumn; 6] = [
     SystemColumn::Ctid,
     SystemColumn::Xmin,
@@ -47,6 +50,7 @@ impl SystemColumn {
             Self::Xmax => "xmax",
             Self::Cmax => "cmax",
             Self::Tableoid => "tableoid",
+            Self::StoredForm => "stored form",
         }
     }
 
@@ -58,6 +62,7 @@ impl SystemColumn {
             Self::Xmax => -4,
             Self::Cmax => -5,
             Self::Tableoid => -6,
+            Self::StoredForm => 0,
         }
     }
 
@@ -67,16 +72,17 @@ impl SystemColumn {
             Self::Xmin | Self::Xmax => oid::XID,
             Self::Cmin | Self::Cmax => oid::CID,
             Self::Tableoid => oid::OID,
+            Self::StoredForm => oid::BYTEA,
         }
     }
 
     /// True for what the header of a tuple has.
     pub(super) fn is_of_header(self) -> bool {
-        !matches!(self, Self::Ctid | Self::Tableoid)
+        !matches!(self, Self::Ctid | Self::Tableoid | Self::StoredForm)
     }
 
-    /// Its values for the rows of a batch in the making, of this table.
-    pub(super) fn values(self, rows: &BatchBuilder, table: Oid) -> ArrayRef {
+    /// Its values for the rows of a batch in the making, of this table; of stored forms those of the column at a place.
+    pub(super) fn values(self, rows: &BatchBuilder, table: Oid, place: usize) -> ArrayRef {
         let of_header = |value: fn(&RowHeader) -> u32| -> ArrayRef {
             Arc::new(UInt32Array::from_iter_values(rows.headers().iter().map(value)))
         };
@@ -85,6 +91,7 @@ impl SystemColumn {
             Self::Xmin => of_header(|header| header.xmin),
             Self::Xmax => of_header(|header| header.xmax),
             Self::Cmin | Self::Cmax => of_header(|header| header.cid),
+            Self::StoredForm => Arc::new(rows.stored_forms(place)),
             Self::Tableoid => Arc::new(UInt32Array::from_value(table.0, rows.len())),
         }
     }

@@ -3,14 +3,19 @@
 //! A lone scalar is an array of one, and lower than an array of one. An empty array at the top is lower than any
 //! scalar, as it has fewer children: so it is on the server.
 //!
+//! Hashes of values are made of the same tokens.
+//!
 //! Invariant: a value is compared as the sequence of its tokens, which damage ends early, so that the order is total.
-//! Source: `compareJsonbContainers` in `src/backend/utils/adt/jsonb_util.c`, PostgreSQL 14 to 18.
+//! Source: `compareJsonbContainers` and `JsonbHashScalarValueExtended` in `src/backend/utils/adt/jsonb_util.c`,
+//! `jsonb_hash_extended` in `jsonb_op.c`, PostgreSQL 14 to 18.
 
 use std::cmp::Ordering;
 
 use super::{TextCollation, numeric};
 use crate::embedded::embedded_value;
+use crate::jenkins_hash::hash_bytes;
 use crate::jsonb::{Child, Container, Shape};
+use crate::value_hash::{ValueHash, rotated};
 
 /// What a walk through a value meets.
 enum Token<'a> {
@@ -146,5 +151,37 @@ pub(super) fn compare(strings: &TextCollation, a: &[u8], b: &[u8]) -> Ordering {
             },
             (x, y) => return x.is_some().cmp(&y.is_some()),
         }
+    }
+}
+
+/// The extended hash; an empty container at the top has none of its own.
+pub(crate) fn hash(value: &[u8], seed: u64) -> u64 {
+    const ARRAY: u64 = 0x4000_0000_4000_0000;
+    const OBJECT: u64 = 0x2000_0000_2000_0000;
+    let mut tokens = Tokens::new(value).peekable();
+    if matches!(tokens.peek(), Some(Token::Array { count: 0, .. } | Token::Object { count: 0 })) {
+        return seed;
+    }
+    tokens.fold(0, |hash, token| match token {
+        Token::Array { .. } => hash ^ ARRAY,
+        Token::Object { .. } => hash ^ OBJECT,
+        Token::End => hash,
+        scalar => rotated(hash) ^ scalar_hash(&scalar, seed),
+    })
+}
+
+fn scalar_hash(scalar: &Token<'_>, seed: u64) -> u64 {
+    match scalar {
+        Token::String(text) => hash_bytes(text, seed),
+        Token::Numeric(number) => ValueHash::Numeric.hash(number, seed),
+        Token::Bool(value) if seed == 0 => {
+            if *value {
+                2
+            } else {
+                4
+            }
+        }
+        Token::Bool(value) => ValueHash::Signed.hash(&[u8::from(*value)], seed),
+        _ => seed.wrapping_add(1),
     }
 }

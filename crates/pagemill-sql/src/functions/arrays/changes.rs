@@ -8,10 +8,11 @@ use arrow::datatypes::Int32Type;
 
 use super::super::integers::numbers;
 use super::super::keys::payloads;
-use super::super::rows::{Made, Outcome};
+use super::super::logic::arrays::{bounds, dimensions};
+use super::super::rows::{Made, Outcome, one};
 use super::super::{Kernel, KernelCall};
 use super::compare::{equality, multidimensional, same};
-use super::value::{ArrayParts, Bound, ElementType, too_many};
+use super::value::{ArrayParts, ElementType, too_many};
 use super::{array_at, elements_of};
 use crate::error::{SqlState, StatementError};
 
@@ -170,16 +171,14 @@ fn positions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     })
 }
 
-fn dims(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let elements = elements_of(call, 0)?;
-    let text = |bound: &Bound| format!("[{}:{}]", bound.lower, bound.upper());
-    let one = |row: usize| -> Outcome<Option<String>> {
-        let parts = array_at(&elements, &arguments[0], row)?;
-        Ok(parts
-            .map(|parts| parts.bounds.iter().map(text).collect())
-            .filter(|s: &String| !s.is_empty()))
-    };
-    Made::column((0..arguments[0].len()).map(one).collect::<Outcome<Vec<Option<String>>>>()?)
+/// Bounds as they are stored: an empty vector of numbers has some.
+fn dims(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    one(arguments, |payload: &[u8]| {
+        let count = dimensions(payload);
+        let all = (1..=count).filter_map(|of| bounds(payload, of));
+        let text = all.map(|(lower, upper)| format!("[{lower}:{upper}]")).collect::<String>();
+        Ok((count > 0).then_some(text))
+    })
 }
 
 fn trimmed(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -34,7 +34,7 @@ enum Parts {
 }
 
 /// A type whose values are ranges, or several of them.
-pub(super) struct RangeKind<'c> {
+pub(in crate::functions) struct RangeKind<'c> {
     catalog: &'c Catalog,
     parts: Parts,
     values: Arc<ValueType>,
@@ -48,7 +48,7 @@ impl<'c> RangeKind<'c> {
     ///
     /// # Errors
     /// When it is none, or the order of its bounds is not known.
-    pub(super) fn new(catalog: &'c Catalog, ty: PgType) -> Outcome<Self> {
+    pub(in crate::functions) fn new(catalog: &'c Catalog, ty: PgType) -> Outcome<Self> {
         let (base, _) = catalog.base_type(ty.oid, -1);
         let refused = |why: &dyn std::fmt::Display| {
             StatementError::unsupported(format!("type {} ({why})", catalog.type_name(base)))
@@ -76,7 +76,7 @@ impl<'c> RangeKind<'c> {
     }
 
     /// True for a type of several ranges.
-    pub(super) fn is_multirange(&self) -> bool {
+    pub(in crate::functions) fn is_multirange(&self) -> bool {
         matches!(self.parts, Parts::Several(_))
     }
 
@@ -84,7 +84,7 @@ impl<'c> RangeKind<'c> {
     ///
     /// # Errors
     /// When the payload is damaged.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Outcome<Vec<Bounds>> {
+    pub(in crate::functions) fn read(&mut self, bytes: &[u8]) -> Outcome<Vec<Bounds>> {
         let Self { values, lookups, .. } = self;
         match decode(values, bytes).map_err(damaged)? {
             Value::Range(range) => Ok(bounds(lookups, &range)?.into_iter().collect()),

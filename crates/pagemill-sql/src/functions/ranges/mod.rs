@@ -15,7 +15,7 @@ mod algebra;
 mod collected;
 mod constructed;
 pub(crate) mod keys;
-mod kind;
+pub(super) mod kind;
 mod parts;
 mod relations;
 pub(crate) mod sets;

@@ -73,6 +73,23 @@ pub(super) fn ancestors(
     Ok(made(found, |oid, out| out[0].scalar(relation(oid))))
 }
 
+/// The relation that all are partitions of, as this one is; itself where it is none's.
+pub(crate) fn root(catalog: &Catalog, first: Oid) -> Outcome<Option<Oid>> {
+    if partitioned(catalog, first).is_none() {
+        return Ok(None);
+    }
+    let parents = family(catalog)?.parents;
+    let mut found = vec![first];
+    // A circle in a damaged catalog has an end, too.
+    while let Some(oid) = found.last().and_then(|oid| parents.get(oid)) {
+        if found.contains(oid) {
+            break;
+        }
+        found.push(*oid);
+    }
+    Ok(found.last().copied())
+}
+
 /// One relation of a tree of partitions.
 struct Member {
     oid: Oid,

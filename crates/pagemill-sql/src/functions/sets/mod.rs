@@ -6,7 +6,7 @@
 //! Source: `src/include/catalog/pg_proc.dat`, PostgreSQL 14 to 18.
 
 mod arrays;
-mod catalogs;
+pub(crate) mod catalogs;
 mod cells;
 mod grants;
 mod input_errors;
@@ -15,6 +15,7 @@ mod numbers;
 mod settings;
 mod texts;
 mod token_types;
+mod wal_files;
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -335,6 +336,21 @@ fn of_system(asked: &Asked<'_>) -> Option<Known> {
         "pg_get_sequence_data" => {
             let columns = [("last_value", oid::INT8), ("is_called", oid::BOOL)];
             Known::named(catalogs::sequence, &columns)
+        }
+        "pg_split_walfile_name" => {
+            let columns = [("segment_number", oid::NUMERIC), ("timeline_id", oid::INT8)];
+            Known::named(wal_files::split, &columns)
+        }
+        "pg_walfile_name_offset" => {
+            let columns = [("file_name", oid::TEXT), ("file_offset", oid::INT4)];
+            Known::named(wal_files::places, &columns)
+        }
+        "pg_sequence_parameters" => {
+            let counts = ["start_value", "minimum_value", "maximum_value", "increment"];
+            let counts = counts.map(|name| (name, oid::INT8));
+            let others =
+                [("cycle_option", oid::BOOL), ("cache_size", oid::INT8), ("data_type", oid::OID)];
+            Known::named(wal_files::sequence_parameters, &[&counts[..], &others].concat())
         }
         "pg_get_keywords" => {
             let columns = [

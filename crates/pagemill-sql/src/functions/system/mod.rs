@@ -6,12 +6,16 @@
 mod acl;
 mod catalogs;
 pub(crate) mod comments;
+mod descriptions;
 mod file_places;
 mod file_sizes;
+mod index_properties;
 mod memberships;
 mod privileges;
 pub(super) mod sequences;
+pub(super) mod session_facts;
 mod size_words;
+mod stored_forms;
 mod use_counts;
 mod visible;
 
@@ -30,12 +34,15 @@ use super::keys::strings;
 use super::rows::{Made, Outcome};
 use super::{Build, Implementation, KernelCall};
 use crate::bind::type_of_text;
+use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::typed::Typed;
 use crate::types::PgType;
 
+/// So many bytes are told in another unit.
+const LEAST_WITH_UNIT: u64 = 10 * 1024;
 /// Bytes of a `name`.
 const NAME_BYTES: usize = 64;
 
@@ -69,6 +76,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         "to_regtype" => Implementation::Kernel(types_named),
         "pg_get_userbyid" => Implementation::Kernel(owners),
         "pg_size_pretty" => Implementation::Kernel(sizes),
+        "pg_size_pretty_numeric" => Implementation::Kernel(size_words::of_numerics),
         _ => {
             return acl::find(key)
                 .or_else(|| visible::find(key))
@@ -80,7 +88,11 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
                 .or_else(|| memberships::find(key))
                 .or_else(|| sequences::find(key))
                 .or_else(|| size_words::find(key))
-                .or_else(|| use_counts::find(key));
+                .or_else(|| use_counts::find(key))
+                .or_else(|| index_properties::find(key))
+                .or_else(|| session_facts::find(key))
+                .or_else(|| descriptions::find(key))
+                .or_else(|| stored_forms::find(key));
         }
     })
 }
@@ -212,13 +224,18 @@ pub(super) fn statement_error(error: Error) -> StatementError {
     }
 }
 
-fn owners(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let mut names: HashMap<Oid, String> = HashMap::new();
-    for_each_row(call.catalog.values(), "pg_authid", &["oid", "rolname"], |row| {
+/// The names in a catalog by the numbers of its rows.
+fn names_of(catalog: &Catalog, table: &str, column: &str) -> Result<HashMap<Oid, String>> {
+    let mut names = HashMap::new();
+    for_each_row(catalog.values(), table, &["oid", column], |row| {
         names.insert(row.oid(0), row.name(1));
         Ok(())
-    })
-    .map_err(statement_error)?;
+    })?;
+    Ok(names)
+}
+
+fn owners(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let names = names_of(&call.catalog, "pg_authid", "rolname").map_err(statement_error)?;
     let name = |number: u32| match names.get(&Oid(number)) {
         Some(name) => name.clone(),
         None => format!("unknown (OID={number})"),
@@ -250,9 +267,8 @@ fn sizes(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 
 /// Bytes below 10 kB; else the unit that gives less than 20 of the next, rounded half away from zero.
 fn size_text(size: i64, has_petabytes: bool) -> String {
-    const LEAST: u64 = 10 * 1024;
     const MOST: u64 = 20 * 1024 - 1;
-    if size.unsigned_abs() < LEAST {
+    if size.unsigned_abs() < LEAST_WITH_UNIT {
         return format!("{size} bytes");
     }
     let units: &[&str] = match has_petabytes {

@@ -1,15 +1,18 @@
-//! `pg_size_bytes`: a number with a unit as so many bytes.
+//! `pg_size_bytes`: a number with a unit as so many bytes; and `pg_size_pretty` of numerics.
 //!
-//! Source: `pg_size_bytes` in `src/backend/utils/adt/dbsize.c`, PostgreSQL 14 to 18.
+//! Source: `pg_size_bytes` and `pg_size_pretty_numeric` in `src/backend/utils/adt/dbsize.c`, PostgreSQL 14 to 18.
 
 use arrow::array::ArrayRef;
 use pagemill_types::builtin::oid;
 
 use super::super::numeric::arithmetic::{multiply, rounded};
-use super::super::numeric::value::{Integer, Number, Value};
-use super::super::rows::{Outcome, one};
+use super::super::numeric::column::Numbers;
+use super::super::numeric::value::{Integer, Number, Value, small_power};
+use super::super::numeric::write_decimal;
+use super::super::rows::{Made, Outcome, one};
 use super::super::text_form::payload_of_text;
 use super::super::{Implementation, KernelCall};
+use super::{LEAST_WITH_UNIT, size_text};
 use crate::error::{SqlState, StatementError};
 use crate::types::PgType;
 
@@ -43,6 +46,29 @@ fn bytes(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
         };
         whole(&size)
     })
+}
+
+/// Sizes in the largest unit that leaves few digits. Only those below 10 kB keep their places.
+pub(super) fn of_numerics(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let has_petabytes = call.catalog.database().cluster().version().major() > 14;
+    let values = Numbers::of(&arguments[0]);
+    let one = |row: usize| values.get(row)?.map(|size| pretty(&size, has_petabytes)).transpose();
+    Made::column((0..arguments[0].len()).map(one).collect::<Outcome<Vec<Option<String>>>>()?)
+}
+
+fn pretty(size: &Value, has_petabytes: bool) -> Outcome<String> {
+    let large = || StatementError::unsupported("pg_size_pretty of so many digits");
+    let Value::Finite(Number { integer: Integer::Small(digits), dscale }) = size else {
+        return Err(large());
+    };
+    let whole = digits / small_power(*dscale).ok_or_else(large)?;
+    let whole = i64::try_from(whole).map_err(|_| large())?;
+    if whole.unsigned_abs() >= LEAST_WITH_UNIT {
+        return Ok(size_text(whole, has_petabytes));
+    }
+    let mut text = Vec::new();
+    write_decimal(*digits, i8::try_from(*dscale).map_err(|_| large())?, &mut text);
+    Ok(format!("{} bytes", String::from_utf8_lossy(&text)))
 }
 
 /// What C calls a space.

@@ -105,14 +105,10 @@ fn of_other_sessions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<Array
 type Key = (String, Vec<u32>);
 
 fn visible(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let (first, of_number) = match kind(&call.key) {
-        Some(kind) => objects(&call.catalog, &kind),
-        None => collations(&call.catalog),
-    }
-    .map_err(statement_error)?;
+    let visibility = Visibility::of(&call.catalog, &call.key).map_err(statement_error)?;
     let one = |number: u32| {
-        let (key, place) = of_number.get(&Oid(number))?;
-        Some(place.is_some_and(|place| first.get(key) == Some(&place)))
+        let Visibility((_, of_number)) = &visibility;
+        of_number.get(&Oid(number)).map(|_| visibility.has(Oid(number)))
     };
     let numbers = arguments[0].as_primitive::<UInt32Type>();
     Made::column(numbers.iter().map(|number| number.and_then(one)).collect::<Vec<Option<bool>>>())
@@ -144,6 +140,26 @@ fn collations(catalog: &Catalog) -> Result<Objects> {
         Ok(())
     })?;
     Ok(found)
+}
+
+/// Which objects of a kind are what their names alone mean.
+pub(super) struct Visibility(Objects);
+
+impl Visibility {
+    /// Of those that the function of this name tells of.
+    pub(super) fn of(catalog: &Catalog, key: &str) -> Result<Self> {
+        Ok(Self(match kind(key) {
+            Some(kind) => objects(catalog, &kind)?,
+            None => collations(catalog)?,
+        }))
+    }
+
+    pub(super) fn has(&self, object: Oid) -> bool {
+        let Self((first, of_number)) = self;
+        of_number
+            .get(&object)
+            .is_some_and(|(key, place)| place.is_some_and(|place| first.get(key) == Some(&place)))
+    }
 }
 
 fn place(catalog: &Catalog, namespace: Oid) -> Option<usize> {

@@ -12,6 +12,7 @@ mod format;
 mod identifiers;
 mod initials;
 pub(super) mod like;
+mod normalized;
 pub(crate) mod parts;
 mod patterns;
 mod positions;
@@ -36,6 +37,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         .or_else(|| cases::find(key))
         .or_else(|| patterns::find(key))
         .or_else(|| identifiers::find(key))
+        .or_else(|| normalized::find(key))
 }
 
 /// Functions that depend on their arguments alone.
