@@ -104,6 +104,10 @@ pub fn difference(
     let (mut a, mut b) = (*ours, *theirs);
     mask(&mut a, kind, block);
     mask(&mut b, kind, block);
+    // Nearly always, and many times as fast as byte by byte in what is built for tests.
+    if a == b {
+        return None;
+    }
     let at = a.iter().zip(&b).position(|(a, b)| a != b)?;
     let differing = a.iter().zip(&b).filter(|(a, b)| a != b).count();
     Some(format!(

@@ -14,6 +14,8 @@ mod walk;
 #[path = "record_oracle/workload.rs"]
 mod workload;
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::{Result, ensure};
 use pagemill_testkit::PgInstall;
 use pagemill_testkit::TestCluster;
@@ -118,7 +120,11 @@ fn redone(install: &PgInstall, setup: Setup, work: Work) -> Result<walk::Report>
     Ok(report)
 }
 
+/// One at a time: its WAL, in memory, is nearly two gigabytes.
+static INDEXES: Mutex<()> = Mutex::new(());
+
 fn check_indexes(install: &PgInstall) -> Result<()> {
+    let _alone = INDEXES.lock().unwrap_or_else(PoisonError::into_inner);
     let report = redone(install, index_setup_of(install.major), work_on_indexes)?;
     for (name, references) in WANTED_OF_INDEXES {
         for reference in references {
@@ -144,17 +150,17 @@ fn setup_of(major: u32) -> Setup {
         14 => ("logical", "on", false),
         15 => ("replica", "pglz", true),
         16 => ("logical", "off", true),
-        17 => ("replica", "pglz", false),
+        17 => ("replica", "off", false),
         _ => ("logical", "pglz", true),
     };
     Setup { wal_level, wal_compression, data_checksums }
 }
 
-/// Images are compressed always, since there are so many of them.
+/// Images are not compressed: there are so many of them that servers did hardly anything else, and those of tables are.
 fn index_setup_of(major: u32) -> Setup {
     let (wal_level, data_checksums) =
         if major.is_multiple_of(2) { ("replica", true) } else { ("logical", false) };
-    Setup { wal_level, wal_compression: "on", data_checksums }
+    Setup { wal_level, wal_compression: "off", data_checksums }
 }
 
 #[test]
