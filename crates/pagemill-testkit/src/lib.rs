@@ -28,6 +28,7 @@ pub mod devices;
 pub mod fixtures;
 mod frozen;
 mod index_page_mask;
+mod initialized;
 pub mod install;
 pub mod mvcc;
 pub mod oracle;

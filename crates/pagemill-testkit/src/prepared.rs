@@ -219,7 +219,7 @@ fn copy(install: &PgInstall, cached: &Path, medium: Medium) -> Result<TestCluste
     copy_to(install, cached, &cluster_root(medium)?)
 }
 
-fn copy_to(install: &PgInstall, cached: &Path, root: &Path) -> Result<TestCluster> {
+pub(crate) fn copy_to(install: &PgInstall, cached: &Path, root: &Path) -> Result<TestCluster> {
     let original = TestCluster::at(install, cached.join("cluster"))?;
     let copy = original.copy_to(root);
     original.keep()?;

@@ -8,7 +8,8 @@
 //! autovacuum, no synchronized or parallel scans, and a fixed spelling of dates, times and floats.
 
 use std::ffi::OsStr;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,6 +21,7 @@ pub use pagemill_server::SUPERUSER;
 
 use crate::account;
 use crate::frozen::Frozen;
+use crate::initialized::initialized;
 use crate::install::PgInstall;
 use crate::scratch::{Medium, cluster_root};
 
@@ -92,8 +94,8 @@ impl TestCluster {
             Some(root) => root.clone(),
             None => cluster_root(Medium::Memory)?,
         };
-        let mut cluster = TestCluster::at(install, root)?;
-        cluster.initialize(options)?;
+        let mut cluster = initialized(install, options, &root)?;
+        cluster.set(&options.settings)?;
         cluster.start()?;
         Ok(cluster)
     }
@@ -107,15 +109,22 @@ impl TestCluster {
         Ok(TestCluster { install: install.clone(), running: None, server, kept: false })
     }
 
-    fn initialize(&self, options: &ClusterOptions) -> Result<()> {
-        let settings = format!("{SETTINGS}{}", options.settings.join("\n"));
+    /// Has `initdb` make it, with the settings of every test cluster and no others.
+    pub(crate) fn initialize(&self, options: &ClusterOptions) -> Result<()> {
         Ok(self.server.initdb(&InitdbOptions {
             data_checksums: options.data_checksums,
             encoding: &options.encoding,
             locale: &options.locale,
             flags: &options.initdb_flags,
-            settings: &settings,
+            settings: SETTINGS,
         })?)
+    }
+
+    /// Further lines for `postgresql.conf`.
+    fn set(&self, lines: &[String]) -> Result<()> {
+        let path = self.data_dir().join("postgresql.conf");
+        let mut file = File::options().append(true).open(path)?;
+        Ok(file.write_all(format!("{}\n", lines.join("\n")).as_bytes())?)
     }
 
     /// Starts the server and waits until it accepts connections.
