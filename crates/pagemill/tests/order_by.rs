@@ -247,7 +247,8 @@ fn running_copy(cluster: &TestCluster) -> Result<TestCluster> {
 
 #[test]
 fn rows_come_in_the_order_of_every_index_made_for_it() {
-    each_of(&PgInstall::spread(), |install| {
+    // Of two: each index takes eight runs of the program, and a third version brings no other B-trees.
+    each_of(&PgInstall::two(), |install| {
         let cluster = fixture(install)?;
         let mut copy = running_copy(&cluster)?;
         let count = orders_equal(&copy, &cluster.data_dir(), ("postgres", true))?;
