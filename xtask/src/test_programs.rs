@@ -18,6 +18,30 @@ use serde_json::Value;
 /// Tests at a time in each program.
 const TESTS_AT_ONCE: &str = "2";
 
+/// Those that take longest, begun first, so that none of them runs alone at the end.
+const LONGEST: [&str; 20] = [
+    "pagemill: /tests/backup_repositories/main.rs",
+    "pagemill: /tests/clone/main.rs",
+    "pagemill: /tests/export.rs",
+    "pagemill: /tests/file_systems.rs",
+    "pagemill: /tests/live_copies.rs",
+    "pagemill: /tests/load_targets/main.rs",
+    "pagemill: /tests/order_by.rs",
+    "pagemill: /tests/recipes.rs",
+    "pagemill: /tests/remote.rs",
+    "pagemill-arrow: /tests/read_back.rs",
+    "pagemill-engine: /tests/json_rows.rs",
+    "pagemill-lab: /tests/lab.rs",
+    "pagemill-wal: /tests/read_ahead.rs",
+    "pagemill-wal: /tests/record_oracle.rs",
+    "pagemill-serve: /tests/dump.rs",
+    "pagemill-serve: /tests/rights.rs",
+    "pagemill-serve: /tests/styles.rs",
+    "pagemill-sql: /tests/answers.rs",
+    "pagemill-sql: /tests/tables.rs",
+    "pagemill-sql: /tests/workers.rs",
+];
+
 /// A program that cargo built.
 #[derive(Debug, PartialEq, Eq)]
 struct TestProgram {
@@ -25,6 +49,13 @@ struct TestProgram {
     executable: PathBuf,
     /// Of its package.
     directory: PathBuf,
+}
+
+impl TestProgram {
+    /// What is less is run earlier.
+    fn place(&self) -> (bool, &Path, &str) {
+        (!LONGEST.contains(&self.name.as_str()), &self.directory, &self.name)
+    }
 }
 
 /// What tests read of their environment.
@@ -65,14 +96,14 @@ fn variables(command: &Command) -> Variables {
     given.filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect()
 }
 
-/// The programs, in cargo's order; `None` where they could not be built, which cargo has told.
+/// The programs, the longest first; `None` where they could not be built, which cargo has told.
 fn built(command: &mut Command) -> Result<Option<Vec<TestProgram>>> {
     command.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let output = command.stderr(Stdio::inherit()).output()?;
     let messages = String::from_utf8(output.stdout)?;
     let mut programs: Vec<TestProgram> = messages.lines().filter_map(program_of).collect();
     // Cargo tells them as they are ready.
-    programs.sort_by(|a, b| (&a.directory, &a.name).cmp(&(&b.directory, &b.name)));
+    programs.sort_by(|a, b| a.place().cmp(&b.place()));
     Ok(output.status.success().then_some(programs))
 }
 
@@ -127,5 +158,28 @@ mod tests {
         assert_eq!(program_of(&of(true, "null")), None);
         assert_eq!(program_of("{}"), None);
         assert_eq!(program_of("no JSON"), None);
+    }
+
+    #[test]
+    fn the_longest_come_first_and_the_rest_by_package_and_name() {
+        let program = |name: &str| {
+            let package = name.split(':').next().unwrap_or_default();
+            let directory = Path::new("/w/crates").join(package);
+            TestProgram { name: name.to_owned(), executable: PathBuf::new(), directory }
+        };
+        let mut programs =
+            ["pagemill-sys: /src/lib.rs", "pagemill: /src/lib.rs", LONGEST[0]].map(program);
+        programs.sort_by(|a, b| a.place().cmp(&b.place()));
+        let names = programs.map(|program| program.name);
+        assert_eq!(names, [LONGEST[0], "pagemill: /src/lib.rs", "pagemill-sys: /src/lib.rs"]);
+    }
+
+    #[test]
+    fn each_of_the_longest_is_there() {
+        let crates = crate::workspace::root().join("crates");
+        for name in LONGEST {
+            let (package, path) = name.split_once(": /").unwrap();
+            assert!(crates.join(package).join(path).is_file(), "{name}");
+        }
     }
 }
