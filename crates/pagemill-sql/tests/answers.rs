@@ -220,10 +220,10 @@ fn forms_of_syntax_are_answered_as_the_server_answers() {
 
 #[test]
 fn what_18_alone_has_is_answered_as_it_answers() -> Result<()> {
-    let texts = [SMALL_TYPES_18, MISSING_FUNCTIONS_18, WINDOWS_18];
-    let texts = [SMALL_TYPES_18, MISSING_FUNCTIONS_18, CATALOG_FUNCTIONS, CATALOG_FUNCTIONS_18];
+    let small = [SMALL_TYPES_18, MISSING_FUNCTIONS_18, WINDOWS_18];
+    let texts = small.into_iter().chain([CATALOG_FUNCTIONS, CATALOG_FUNCTIONS_18]);
     match PgInstall::find(18) {
-        Some(install) => compare(&Both::of(&install)?, texts.into_iter().flat_map(statements)),
+        Some(install) => compare(&Both::of(&install)?, texts.flat_map(statements)),
         None => {
             skipped("statements on what PostgreSQL 18 alone has: it is not here");
             Ok(())

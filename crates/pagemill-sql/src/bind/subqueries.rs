@@ -305,7 +305,15 @@ impl Binder<'_> {
         }
         // The join that looks for NULLs looks at the rows of all outer rows together.
         if is_correlated(&plan) {
-            return self.in_array_of(syntax, query, negated);
+            let becomes_joins = self.level().allowed == Allowed::PlainIn("WHERE")
+                && count_nodes(&plan, is_of_whole) == 0
+                && !crate::expand::refers_outwards(&plan);
+            if !becomes_joins {
+                return self.in_array_of(syntax, query, negated);
+            }
+            let row = std::slice::from_ref(syntax);
+            let found = self.row_and_rows(row, &BinaryOperator::Eq, query, false)?;
+            return Ok(if negated { truth_value(not(found.expr)) } else { found });
         }
         let (left, right) = self.operands_of_equality(typed, columns.remove(0).typed)?;
         if has_no_common_key(&left, &right) {

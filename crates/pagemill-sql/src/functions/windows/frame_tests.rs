@@ -99,5 +99,5 @@ fn offsets_beyond_all_rows_are_no_rows() {
         end: Edge::Unbounded,
         exclusion: Exclusion::None,
     };
-    assert_eq!(frames(frame, &[Some(1), Some(2)], i64::MAX), [Vec::new(), Vec::new()]);
+    assert_eq!(frames(frame, &[Some(1), Some(2)], i64::MAX), [Vec::<usize>::new(), Vec::new()]);
 }
