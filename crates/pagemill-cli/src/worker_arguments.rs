@@ -2,7 +2,7 @@
 //!
 //! Invariant: both parse the same words alike, as the one hands them to the other unread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -31,6 +31,49 @@ pub struct OnWorkersArguments {
     /// A file with the secret of the workers [default: what PAGEMILL_WORKER_SECRET has]
     #[arg(long, value_name = "FILE", requires = "workers")]
     pub secret_file: Option<PathBuf>,
+    /// The certificate that workers are shown, as PEM; nothing is then sent without TLS
+    ///
+    /// With those that lead to the authority's behind it. Workers have to be started with --tls-cert, --tls-key and --tls-ca.
+    #[arg(long, value_name = "FILE", requires_all = ["worker_tls_key", "worker_tls_ca", "workers"])]
+    pub worker_tls_cert: Option<PathBuf>,
+    /// Its private key, as PEM; nobody but its owner may have access to the file
+    #[arg(long, value_name = "FILE", requires = "worker_tls_cert")]
+    pub worker_tls_key: Option<PathBuf>,
+    /// The certificates, as PEM, of the authority that those of workers are signed by
+    ///
+    /// A worker's has to be for the name or the address that --workers has.
+    #[arg(long, value_name = "FILE", requires = "worker_tls_cert")]
+    pub worker_tls_ca: Option<PathBuf>,
+}
+
+/// Files for TLS of one side.
+#[derive(Debug, Clone, Copy)]
+pub struct TlsNames<'a> {
+    /// The certificate.
+    pub certificate: &'a Path,
+    /// Its private key.
+    pub key: &'a Path,
+    /// The certificates of who signs those of the other side.
+    pub authority: &'a Path,
+}
+
+impl<'a> TlsNames<'a> {
+    /// All three of them, or none.
+    fn of(files: [&'a Option<PathBuf>; 3]) -> Option<Self> {
+        match files.map(Option::as_deref) {
+            [Some(certificate), Some(key), Some(authority)] => {
+                Some(Self { certificate, key, authority })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl OnWorkersArguments {
+    /// The files for TLS with workers.
+    pub fn tls(&self) -> Option<TlsNames<'_>> {
+        TlsNames::of([&self.worker_tls_cert, &self.worker_tls_key, &self.worker_tls_ca])
+    }
 }
 
 /// How workers run statements.
@@ -63,10 +106,12 @@ pub enum WorkerEngine {
 /// Run parts of statements and exports for `pagemill sql`, `serve` and `export` with `--workers`
 ///
 /// A worker opens the data directories that it is started with, and no others, and reads in them what statements ask for that have the
-/// secret; where there is none, it listens at addresses of this machine only. The secret is read from the file of --secret-file, or from
-/// the environment's PAGEMILL_WORKER_SECRET; it has 16 bytes at least. What goes over the network is not encrypted: let workers and those
-/// who ask them have a network of their own. A statement names its directory as it is named where it is asked: by the same URL, or by a path
-/// that leads to the same name. It is about the cluster as it was opened there; where another is found here, it is refused.
+/// secret, or a certificate; where it was given neither, it listens at addresses of this machine only. The secret is read from the file of
+/// --secret-file, or from the environment's PAGEMILL_WORKER_SECRET; it has 16 bytes at least. With --tls-cert, --tls-key and --tls-ca all that
+/// goes between workers and those who ask them is encrypted, and each side shows the other a certificate that the authority has signed;
+/// without, nothing is: let them have a network of their own. A statement names its directory as it is named where it is asked: by the same
+/// URL, or by a path that leads to the same name. It is about the cluster as it was opened there; where another is found here, it is refused.
+/// SIGINT and SIGTERM end the worker; SIGHUP has it read its certificates anew, for connections that begin then.
 ///
 /// With -D several times, --base, --wal, --until, --exclusive, --timeline and --tablespace-mapping are of the -D that stands before them.
 #[derive(Debug, Args)]
@@ -83,6 +128,8 @@ pub enum WorkerEngine {
 Examples:
   pagemill worker -D s3://backups/main --listen 0.0.0.0:5999 \\
       --secret-file /run/secrets/pagemill
+  pagemill worker -D s3://backups/main --listen 0.0.0.0:5999 \\
+      --tls-cert w1.crt --tls-key w1.key --tls-ca workers.crt
   pagemill sql -D s3://backups/main -d shop --workers w1:5999,w2:5999 \\
       --secret-file /run/secrets/pagemill 'select count(*) from orders'")]
 pub struct WorkerArguments {
@@ -102,6 +149,18 @@ pub struct WorkerArguments {
     /// A file with the secret that statements have to have [default: what PAGEMILL_WORKER_SECRET has]
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+    /// The certificate for TLS, as PEM; all that is not TLS is then refused
+    ///
+    /// With those that lead to the authority's behind it. It is for the name or the address by which --workers names this worker, and it is
+    /// shown to those who ask this worker and to the workers that this one asks: if it says what it is for, then for servers and clients.
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_ca"])]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, as PEM; nobody but its owner may have access to the file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// The certificates, as PEM, of the authority that those of other workers and of all who ask are signed by
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_ca: Option<PathBuf>,
     /// Let exports write files below this directory or URL; repeatable
     #[arg(long, value_name = "DIR|URL")]
     pub export_to: Vec<PathBuf>,
@@ -111,6 +170,11 @@ pub struct WorkerArguments {
 }
 
 impl WorkerArguments {
+    /// The files for TLS.
+    pub fn tls(&self) -> Option<TlsNames<'_>> {
+        TlsNames::of([&self.tls_cert, &self.tls_key, &self.tls_ca])
+    }
+
     /// The directories that are served, each with its flags.
     ///
     /// # Errors

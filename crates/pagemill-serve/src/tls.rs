@@ -1,20 +1,17 @@
 //! TLS for connections over TCP: the certificate and its key, read once, and handshakes with them.
 //!
-//! Invariants: a key that others can read is refused, as PostgreSQL refuses it; nothing of a session is kept for another one (no tickets, no
+//! Invariants: nothing of a session is kept for another one (no tickets, no
 //! cache), so that a client sees the certificate each time, as its binding needs; a handshake that fails ends its connection only.
 //!
-//! Source: `check_ssl_key_file_permissions` in `src/backend/libpq/be-secure-common.c`, `be_tls_init` in `be-secure-openssl.c`, and
-//! `PG_ALPN_PROTOCOL` in `src/include/libpq/pqcomm.h`, PostgreSQL 18.
+//! Source: `be_tls_init` in `src/backend/libpq/be-secure-openssl.c`, and `PG_ALPN_PROTOCOL` in `src/include/libpq/pqcomm.h`, PostgreSQL 18.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pagemill_io::HostFiles;
+use pagemill_sql::key_files::{KeyFileError, certificates, private_key};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::NoServerSessionStorage;
 use tokio_rustls::rustls::{self, ServerConfig};
 
@@ -23,41 +20,13 @@ use crate::endpoints::Stream;
 
 /// The protocol's name, by which clients ask for it in a handshake.
 const ALPN: &[u8] = b"postgresql";
-/// Bytes of a file with certificates, or a key.
-const MOST_BYTES: u64 = 1 << 20;
-
-/// For all but the owner: any right; for a file of root's, any but its group's to read.
-const OTHERS: u32 = 0o077;
-const OTHERS_OF_ROOT: u32 = 0o037;
 
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read.
+    /// A file gives nothing.
     #[error(transparent)]
-    File(#[from] pagemill_io::Error),
-    /// A key that is not secret.
-    #[error(
-        "{}: others than its owner have access to this private key: it has to have mode 0600 or less, or 0640 or less if it is root's",
-        .0.display()
-    )]
-    Exposed(PathBuf),
-    /// A file holds nothing of its kind.
-    #[error("{}: no {what} in it that can be read: PEM is, without a passphrase", .path.display())]
-    Nothing {
-        /// The file.
-        path: PathBuf,
-        /// What it should hold.
-        what: &'static str,
-    },
-    /// A file is no PEM.
-    #[error("{}: {source}", .path.display())]
-    Pem {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: pem::Error,
-    },
+    File(#[from] KeyFileError),
     /// The two do not fit together, or cannot be used.
     #[error("{}: {source}", .path.display())]
     Unfit {
@@ -135,32 +104,4 @@ impl Tls {
         }
         Ok(Box::new(stream))
     }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let bytes = HostFiles::real().read_file(path, MOST_BYTES)?;
-    let failed = |source| TlsError::Pem { path: path.to_owned(), source };
-    let found = CertificateDer::pem_slice_iter(&bytes).collect::<std::result::Result<Vec<_>, _>>();
-    match found.map_err(failed)? {
-        none if none.is_empty() => {
-            Err(TlsError::Nothing { path: path.to_owned(), what: "certificate" })
-        }
-        found => Ok(found),
-    }
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
-    let files = HostFiles::real();
-    let access = files.access(path)?;
-    let mask = if access.owner == 0 { OTHERS_OF_ROOT } else { OTHERS };
-    if access.mode & mask != 0 {
-        return Err(TlsError::Exposed(path.to_owned()));
-    }
-    let bytes = files.read_file(path, MOST_BYTES)?;
-    PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| match error {
-        pem::Error::NoItemsFound => {
-            TlsError::Nothing { path: path.to_owned(), what: "private key" }
-        }
-        source => TlsError::Pem { path: path.to_owned(), source },
-    })
 }

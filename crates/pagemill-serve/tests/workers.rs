@@ -5,14 +5,19 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_cluster::{Cluster, OpenOptions};
 use pagemill_engine::ScanOptions;
 use pagemill_io::Storage;
-use pagemill_sql::workers::{ServedDirectory, WorkerOptions, WorkerServer, directory_name};
+use pagemill_sql::workers::{
+    Access, ServedDirectory, Tls, TlsFiles, WorkerOptions, WorkerServer, directory_name,
+};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use support::Served;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -72,7 +77,7 @@ fn answer(output: Output) -> Result<String> {
 }
 
 /// A worker in this process, on a runtime that ends with it.
-fn worker(cluster: &TestCluster) -> Result<(Runtime, String)> {
+fn worker(cluster: &TestCluster, access: Access) -> Result<(Runtime, String)> {
     let path = cluster.data_dir();
     let name = directory_name(&path);
     let opener = move || Ok(Cluster::open(Storage::real(), &path, OpenOptions::default())?);
@@ -82,7 +87,7 @@ fn worker(cluster: &TestCluster) -> Result<(Runtime, String)> {
         directories,
         memory: None,
         scan,
-        secret: None,
+        access,
         export_to: Vec::new(),
     })?;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -118,22 +123,27 @@ fn answers_are_those_of_one(cluster: &TestCluster, alone: &Served, served: &Serv
     Ok(())
 }
 
-#[test]
-fn clients_are_answered_by_workers() -> Result<()> {
+fn stopped_cluster() -> Result<TestCluster> {
     let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
     let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
     let mut cluster = TestCluster::create(&install, &options)?;
     cluster.psql("postgres", TABLES)?;
     cluster.stop()?;
-    let workers = [worker(&cluster)?, worker(&cluster)?];
+    Ok(cluster)
+}
+
+/// The engines of this build.
+fn engines() -> &'static [&'static str] {
+    if cfg!(feature = "ballista") { &["distributed", "ballista"] } else { &["distributed"] }
+}
+
+#[test]
+fn clients_are_answered_by_workers() -> Result<()> {
+    let cluster = stopped_cluster()?;
+    let workers = [worker(&cluster, Access::default())?, worker(&cluster, Access::default())?];
     let named = format!("{},{}", workers[0].1, workers[1].1);
     let alone = Served::start(&cluster, &[])?;
-    let engines = if cfg!(feature = "ballista") {
-        &["distributed", "ballista"][..]
-    } else {
-        &["distributed"]
-    };
-    let served: Vec<Served> = engines
+    let served: Vec<Served> = engines()
         .iter()
         .map(|engine| {
             let words = ["--workers", &named, "--worker-share", "1MB", "--worker-engine", engine];
@@ -154,6 +164,54 @@ fn clients_are_answered_by_workers() -> Result<()> {
             ensure!(told.contains("08006") && told.contains("the worker"), "{statement}: {told}");
         }
         ensure!(answer(psql(served, &cluster, "postgres", &[by_key])?)? == "55\n");
+    }
+    Ok(())
+}
+
+/// An authority, and a certificate of it for this machine, in a directory.
+fn certificates(place: &Path) -> Result<TlsFiles> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate()?;
+    let file = |name: &str| place.join(name);
+    std::fs::write(file("authority.crt"), params.self_signed(&key)?.pem())?;
+    let issuer = Issuer::new(params, key);
+    let key = KeyPair::generate()?;
+    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])?;
+    std::fs::write(file("w.crt"), certificate.signed_by(&key, &issuer)?.pem())?;
+    std::fs::write(file("w.key"), key.serialize_pem())?;
+    std::fs::set_permissions(file("w.key"), std::fs::Permissions::from_mode(0o600))?;
+    let authority = file("authority.crt");
+    Ok(TlsFiles { certificate: file("w.crt"), key: file("w.key"), authority })
+}
+
+#[test]
+fn workers_are_asked_within_tls() -> Result<()> {
+    let (cluster, place) = (stopped_cluster()?, tempfile::tempdir()?);
+    let files = certificates(place.path())?;
+    let access = Access { secret: None, tls: Some(Tls::load(files.clone())?) };
+    let workers = [worker(&cluster, access.clone())?, worker(&cluster, access)?];
+    let named = format!("{},{}", workers[0].1, workers[1].1);
+    let [certificate, key, authority] =
+        [files.certificate, files.key, files.authority].map(|file| file.display().to_string());
+    let within = ["--worker-tls-cert", &certificate, "--worker-tls-key", &key];
+    let within = [&within[..], &["--worker-tls-ca", &authority]].concat();
+    let statement = "select grp, count(*), sum(price) from item group by grp order by grp";
+    let alone = Served::start(&cluster, &[])?;
+    let known = answer(psql(&alone, &cluster, "postgres", &[statement])?)?;
+    for engine in engines() {
+        let words = ["--workers", &named, "--worker-share", "1MB", "--worker-engine", engine];
+        let served = Served::start(&cluster, &[&words[..], &within].concat())?;
+        let told = answer(psql(&served, &cluster, "postgres", &[statement])?)?;
+        ensure!(told == known, "{engine}: {told}");
+        let plan = format!("explain analyze {statement}");
+        let plan = answer(psql(&served, &cluster, "postgres", &[&plan])?)?;
+        let is_told = plan.contains("Stage 1") && plan.contains("60000 tuples alive");
+        ensure!(is_told, "{engine}: {plan}");
+        let without = Served::start(&cluster, &words)?;
+        let told = psql(&without, &cluster, "postgres", &[statement])?;
+        let told = String::from_utf8_lossy(&told.stderr).into_owned();
+        ensure!(told.contains("08004") && told.contains("within TLS only"), "{engine}: {told}");
     }
     Ok(())
 }

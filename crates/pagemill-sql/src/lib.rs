@@ -24,6 +24,7 @@ mod generic_plan;
 mod global_groups;
 mod interruption;
 mod json_spelling;
+pub mod key_files;
 pub(crate) mod lexical;
 mod long_constants;
 mod long_sorts;

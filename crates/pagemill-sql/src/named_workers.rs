@@ -60,10 +60,13 @@ impl NamedWorkers {
 mod named {
     use anyhow::bail;
     use pagemill_cli::failure::UsageError;
+    use pagemill_cli::worker_arguments::TlsNames;
     use pagemill_io::HostFiles;
 
     use super::{Arc, Cluster, Dividing, NamedWorkers, OnWorkersArguments, Path, Result, Workers};
-    use crate::workers::{SECRET_VARIABLE, Secret, Snapshot, directory_name, worker_address};
+    use crate::workers::{
+        Access, SECRET_VARIABLE, Secret, Snapshot, Tls, TlsFiles, directory_name, worker_address,
+    };
 
     /// Bytes of a file with a secret.
     const MOST_SECRET: u64 = 4096;
@@ -73,7 +76,7 @@ mod named {
         /// was chosen.
         ///
         /// # Errors
-        /// Where what is named is no address, or the secret cannot be read.
+        /// Where what is named is no address, or the secret or the certificates cannot be read.
         pub fn of(
             arguments: &OnWorkersArguments,
             dividing: Dividing,
@@ -92,8 +95,8 @@ mod named {
                 arguments.workers.iter().map(|text| worker_address(text.trim()).map_err(usage));
             let urls = urls.collect::<Result<Vec<_>, _>>()?;
             let place = (directory_name(directory), Snapshot::of(cluster));
-            let secret = secret(arguments.secret_file.as_deref())?;
-            let workers = Workers::new(urls, secret, place, dividing);
+            let access = access(arguments.secret_file.as_deref(), arguments.tls())?;
+            let workers = Workers::new(urls, access, place, dividing);
             Ok(Self { known: Some(Arc::new(workers)) })
         }
 
@@ -107,11 +110,26 @@ mod named {
         }
     }
 
+    /// What workers and those who ask them have to know and to show.
+    ///
+    /// # Errors
+    /// When it cannot be read, or cannot be that.
+    pub fn access(secret_file: Option<&Path>, names: Option<TlsNames<'_>>) -> Result<Access> {
+        let tls = names.map(|TlsNames { certificate, key, authority }| {
+            Tls::load(TlsFiles {
+                certificate: certificate.to_owned(),
+                key: key.to_owned(),
+                authority: authority.to_owned(),
+            })
+        });
+        Ok(Access { secret: secret(secret_file)?, tls: tls.transpose()? })
+    }
+
     /// The secret of a file, or else of the environment.
     ///
     /// # Errors
     /// When it cannot be read, or is too short for one.
-    pub fn secret(file: Option<&Path>) -> Result<Option<Secret>> {
+    fn secret(file: Option<&Path>) -> Result<Option<Secret>> {
         let (place, bytes) = match file {
             Some(path) => {
                 let bytes = HostFiles::real().read_file(path, MOST_SECRET)?;
@@ -130,4 +148,4 @@ mod named {
 }
 
 #[cfg(feature = "workers")]
-pub use named::secret;
+pub use named::access;

@@ -1,6 +1,6 @@
 //! `pagemill worker`: from flags to what the library has.
 //!
-//! Invariant: a worker that others could reach listens only with a secret.
+//! Invariant: a worker that others could reach listens only with a secret or certificates.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,26 @@ use pagemill_cli::worker_arguments::WorkerArguments;
 use pagemill_cluster::{Cluster, DirectoryWitness};
 use pagemill_engine::ScanOrder;
 use pagemill_sql::PLANNING_STACK;
-use pagemill_sql::named_workers::secret;
-use pagemill_sql::workers::{ServedDirectory, WorkerOptions, WorkerServer, directory_name};
+use pagemill_sql::named_workers::access;
+use pagemill_sql::workers::{ServedDirectory, Tls, WorkerOptions, WorkerServer, directory_name};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Threads beside those that compute: one that speaks with others while all compute.
 const SPEAKING: usize = 1;
 
 pub(crate) fn run(arguments: &WorkerArguments) -> Result<Completion> {
     let directories: &'static [Named] = arguments.directories()?.leak();
-    let secret = secret(arguments.secret_file.as_deref())?;
+    let access = access(arguments.secret_file.as_deref(), arguments.tls())?;
+    let tls = access.tls.clone();
     let first = directories.first().context("no data directory: name it with -D, or set PGDATA")?;
     let scan = Opened::new(&first.common)?.scan_options(ScanOrder::default());
     let served = directories.iter().map(served).collect::<Result<Vec<_>>>()?;
     let names: Vec<String> = served.iter().map(|directory| directory.name.clone()).collect();
     let memory = arguments.memory;
     let export_to = arguments.export_to.iter().map(|place| export_place(place)).collect();
-    let options = WorkerOptions { directories: served, memory, scan, secret, export_to };
+    let options = WorkerOptions { directories: served, memory, scan, access, export_to };
     let server = WorkerServer::new(options)?;
     let jobs = usize::from(arguments.common.jobs);
     let runtime = Builder::new_multi_thread()
@@ -40,9 +41,26 @@ pub(crate) fn run(arguments: &WorkerArguments) -> Result<Completion> {
         .thread_stack_size(PLANNING_STACK)
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(listen(server, &arguments.listen, &names));
+    let ended = runtime.block_on(async {
+        if let Some(tls) = tls {
+            tokio::spawn(read_again(signal(SignalKind::hangup())?, tls));
+        }
+        listen(server, &arguments.listen, &names).await
+    });
     runtime.shutdown_background();
     ended.map(|()| Completion::Done)
+}
+
+/// Reads certificates anew whenever the signal comes.
+async fn read_again(mut hangup: Signal, tls: Tls) {
+    while hangup.recv().await.is_some() {
+        match tls.load_again() {
+            Ok(()) => failure::say("the certificates were read anew"),
+            Err(error) => {
+                failure::complain(format!("the certificates stay what they were: {error}"))
+            }
+        }
+    }
 }
 
 /// A place as those who export name it.

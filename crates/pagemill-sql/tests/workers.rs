@@ -317,7 +317,7 @@ fn a_worker_refuses_who_it_does_not_know_and_what_it_does_not_see() -> Result<()
         );
     }
     let refused = Worker::refused(&directory, "0.0.0.0:0")?;
-    ensure!(refused.contains("give a secret"), "{refused}");
+    ensure!(refused.contains("or a secret by --secret-file"), "{refused}");
 
     // A copy of the cluster in another directory.
     let root = tempfile::tempdir()?;

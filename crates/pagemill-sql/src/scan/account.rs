@@ -14,6 +14,20 @@ use pagemill_engine::Progress;
 use super::source::BLOCK_BYTES;
 use super::source::RelationSource;
 
+/// What is counted, in the order of [`Counts`].
+const COUNTED: [&str; 7] = [
+    "blocks_read",
+    "blocks_mapped",
+    "blocks_skipped",
+    "tuples_alive",
+    "tuples_dead",
+    "rows_removed_by_filter",
+    "toast_fetches",
+];
+
+/// How many of each there were.
+pub(crate) type Counts = [u64; COUNTED.len()];
+
 /// The account of one range of a relation.
 pub(super) struct ScanAccount {
     metrics: ExecutionPlanMetricsSet,
@@ -55,23 +69,34 @@ impl ScanAccount {
 impl Drop for ScanAccount {
     fn drop(&mut self) {
         let met = self.progress.counts();
-        self.add("blocks_read", met.blocks_read);
-        self.add("blocks_mapped", met.blocks_mapped);
-        self.add("blocks_skipped", self.blocks.saturating_sub(met.blocks_read + met.blocks_mapped));
-        self.add("tuples_alive", met.tuples_alive);
-        self.add("tuples_dead", met.tuples_dead);
-        self.add("rows_removed_by_filter", self.removed);
-        self.add("toast_fetches", self.toast_fetches);
+        let skipped = self.blocks.saturating_sub(met.blocks_read + met.blocks_mapped);
+        let counts: Counts = [
+            met.blocks_read,
+            met.blocks_mapped,
+            skipped,
+            met.tuples_alive,
+            met.tuples_dead,
+            self.removed,
+            self.toast_fetches,
+        ];
+        for (name, count) in COUNTED.into_iter().zip(counts) {
+            self.add(name, count);
+        }
     }
 }
 
-/// A line for each scan of a plan that has run, in the order of the plan.
-pub(crate) fn accounts(plan: &dyn ExecutionPlan) -> Vec<String> {
-    let mut lines: Vec<String> = account_of(plan).into_iter().collect();
+/// What scans of a plan that has run met, each with its relation, in the order of the plan.
+pub(crate) fn counts(plan: &dyn ExecutionPlan) -> Vec<(String, Counts)> {
+    let mut found: Vec<_> = counts_of(plan).into_iter().collect();
     for child in plan.children() {
-        lines.extend(accounts(&**child));
+        found.extend(counts(&**child));
     }
-    lines
+    found
+}
+
+/// A line for each scan.
+pub(crate) fn accounts(plan: &dyn ExecutionPlan) -> Vec<String> {
+    counts(plan).iter().map(|(name, counts)| account_line(name, counts)).collect()
 }
 
 /// The relation that a node of a plan scans.
@@ -103,20 +128,18 @@ pub(crate) fn parts_of_scan(plan: &dyn ExecutionPlan) -> Vec<u64> {
     source.map(bytes).unwrap_or_default()
 }
 
-fn account_of(plan: &dyn ExecutionPlan) -> Option<String> {
+fn counts_of(plan: &dyn ExecutionPlan) -> Option<(String, Counts)> {
     let source = relation_source(plan)?;
     let metrics = plan.metrics()?;
-    let sum = |name: &str| metrics.sum_by_name(name).map_or(0, |value| value.as_usize());
-    Some(format!(
-        "Scan of {}: {} blocks read, {} mapped, {} skipped; {} tuples alive, {} dead; {} rows removed by filters; {} TOAST \
-         values fetched",
-        source.name,
-        sum("blocks_read"),
-        sum("blocks_mapped"),
-        sum("blocks_skipped"),
-        sum("tuples_alive"),
-        sum("tuples_dead"),
-        sum("rows_removed_by_filter"),
-        sum("toast_fetches"),
-    ))
+    let sum = |name: &str| metrics.sum_by_name(name).map_or(0, |value| value.as_usize() as u64);
+    Some((source.name.to_string(), COUNTED.map(sum)))
+}
+
+/// What a scan of this relation met, in words.
+pub(crate) fn account_line(name: &str, counts: &Counts) -> String {
+    let [read, mapped, skipped, alive, dead, removed, fetched] = counts;
+    format!(
+        "Scan of {name}: {read} blocks read, {mapped} mapped, {skipped} skipped; {alive} tuples alive, {dead} dead; {removed} rows \
+         removed by filters; {fetched} TOAST values fetched"
+    )
 }

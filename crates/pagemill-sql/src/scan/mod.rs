@@ -39,6 +39,8 @@ use pagemill_cluster::ClassRow;
 use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions};
 use tokio::sync::watch;
 
+#[cfg(feature = "workers")]
+pub(crate) use account::{Counts, account_line, counts};
 pub(crate) use account::{accounts, is_relation_scan};
 #[cfg(feature = "workers")]
 pub(crate) use account::{is_scan_of, parts_of_scan};
@@ -87,6 +89,9 @@ pub(crate) struct ScanContext {
     pub(crate) cuts_counts: bool,
     /// What there is to say of how the statement ran.
     notices: Mutex<Vec<String>>,
+    /// The name by which workers are asked what scans met there; none where nobody asks.
+    #[cfg(feature = "workers")]
+    pub(crate) account: Option<String>,
 }
 
 impl ScanContext {
@@ -109,6 +114,8 @@ impl ScanContext {
             start: now(),
             cuts_counts: false,
             notices: Mutex::default(),
+            #[cfg(feature = "workers")]
+            account: None,
         }
     }
 
@@ -116,6 +123,12 @@ impl ScanContext {
     #[cfg(feature = "workers")]
     pub(crate) fn begun_at(self, start: i64) -> Self {
         Self { start, ..self }
+    }
+
+    /// The same, of which is told what they met on workers.
+    #[cfg(feature = "workers")]
+    pub(crate) fn with_account(self, name: String) -> Self {
+        Self { account: Some(name), ..self }
     }
 
     /// The same for scans that several machines do parts of.
@@ -142,6 +155,8 @@ impl ScanContext {
             start: self.start,
             cuts_counts: self.cuts_counts,
             notices: Mutex::default(),
+            #[cfg(feature = "workers")]
+            account: self.account.clone(),
         }
     }
 

@@ -17,7 +17,7 @@ use super::{Session, StatementMemory};
 use crate::bind::Bound;
 use crate::error::{Result, unsupported};
 use crate::parameters::{ParameterValue, Parameters};
-use crate::scan::{ScanContext, is_relation_scan, is_scan_of};
+use crate::scan::{ScanContext, counts, is_relation_scan, is_scan_of};
 use crate::workers::{Asked, Asker, Distributed, Planning, Travelling, Workers};
 
 /// Partitions of each task at least: of one, the engine makes steps that cannot be divided.
@@ -85,6 +85,17 @@ impl Session {
             values,
         };
         Ok(workers.distributed(&plan, &state, (asked, scans)).await?)
+    }
+
+    /// A line for each scan of a plan that workers have run; `None` for other plans.
+    pub(super) async fn met_on_workers(
+        &self,
+        plan: &dyn ExecutionPlan,
+        scans: &ScanContext,
+    ) -> Option<Vec<String>> {
+        let whole = plan.downcast_ref::<Distributed>()?.whole();
+        let (workers, account) = (self.workers.known()?, scans.account.as_deref()?);
+        Some(workers.met(account, counts(&**whole)).await)
     }
 
     /// The text of a statement that may be sent, and its parameters' values; or why it may not.

@@ -28,6 +28,8 @@ use crate::parameters::Parameters;
 use crate::rows::Rows;
 use crate::scan::{ScanContext, StatementTables, accounts, with_runtime_filters};
 use crate::statement_memory::StatementMemory;
+#[cfg(feature = "workers")]
+use crate::workers::account_name;
 
 /// The column of EXPLAIN.
 pub(super) const PLAN: &str = "QUERY PLAN";
@@ -187,7 +189,10 @@ impl Session {
         analyze: bool,
         cancel: &Progress,
     ) -> Result<Rows> {
-        let scans = Arc::new(self.scans(cancel));
+        let scans = self.scans(cancel);
+        #[cfg(feature = "workers")]
+        let scans = if analyze { scans.with_account(account_name()) } else { scans };
+        let scans = Arc::new(scans);
         let (_, plan, task) = self.planned(query, &scans).await?;
         if analyze {
             let _turn = self.admit(&plan, &scans).await?;
@@ -205,6 +210,10 @@ impl Session {
         #[cfg(feature = "workers")]
         let shown = on_workers::stages(&*plan).unwrap_or(shown);
         let mut met = if analyze { accounts(&*plan) } else { Vec::new() };
+        #[cfg(feature = "workers")]
+        if let Some(together) = self.met_on_workers(&*plan, &scans).await {
+            met = together;
+        }
         met.extend(scans.notices());
         let lines = shown.lines().chain(met.iter().map(String::as_str));
         Rows::of_lines(PLAN, lines, scans)

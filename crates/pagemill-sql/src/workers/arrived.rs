@@ -15,6 +15,7 @@ use http::HeaderMap;
 use pagemill_cluster::Cluster;
 use pagemill_engine::{OnDamage, ScanOptions};
 
+use super::accounts::Accounts;
 use super::channels::{Connections, StatementChannels};
 use super::errors::to_send;
 use super::plan_codec::{PlanCodec, PlanParts};
@@ -38,6 +39,8 @@ pub(super) struct Arrivals {
     connections: Arc<Connections>,
     /// That keep stages open.
     pub(super) requests: Arc<Requests>,
+    /// What scans met, for who asks.
+    pub(super) accounts: Arc<Accounts>,
 }
 
 impl fmt::Debug for Arrivals {
@@ -107,7 +110,8 @@ impl Arrivals {
             Ok(OpenedDirectory { served, open: Mutex::new(Some(opened)) })
         };
         let directories = directories.into_iter().map(open).collect::<anyhow::Result<_>>()?;
-        Ok(Self { directories, scan, connections, requests: Arc::default() })
+        let (requests, accounts) = Default::default();
+        Ok(Self { directories, scan, connections, requests, accounts })
     }
 
     /// The session that something is to be asked of.
@@ -160,6 +164,7 @@ impl Arrivals {
             let error = StatementError::new(REFUSED, message);
             return Err(error.with_hint("Is it of another version, or another machine's?").into());
         }
+        self.accounts.keep(headers, &plan, &scans);
         let codec = PlanCodec(Arc::new(PlanParts::of(&plan)?));
         Ok(OpenedStatement { session, opener: StageOpener { codec, scans } })
     }

@@ -1,7 +1,8 @@
 //! Connections to workers, from the coordinator and from each other.
 //!
 //! Invariants: a worker that does not answer the pings of its connection ends what waits for it within [`PING_EVERY`] and
-//! [`PING_TIMEOUT`]; every request of a statement has the secret; what goes wrong names the worker.
+//! [`PING_TIMEOUT`]; every request of a statement has the secret; who has certificates makes no connection without TLS, whatever a URL says;
+//! what goes wrong names the worker.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,15 +21,20 @@ use datafusion_distributed::{
 };
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use tonic::transport::Endpoint;
+use http::{HeaderMap, HeaderName, Uri};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tonic::transport::{Channel as Transport, Endpoint};
+use tower::service_fn;
 use url::Url;
 
+use super::accounts::ACCOUNT;
 use super::coordinator::Sent;
-use super::errors::received;
+use super::errors::{not_connected, received};
 use super::secret::Secret;
 use super::stage::Envelope;
+use super::tls::Tls;
 use super::travelling::HEADER;
 
 /// How long a connection may take to come about.
@@ -38,28 +44,40 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 /// How long it may take to say so.
 const PING_TIMEOUT: Duration = Duration::from_secs(6);
 
+/// The port that a URL of a worker leaves out.
+const PLAIN_PORT: u16 = 80;
+
 /// Bytes of an answer that may be on their way and not read yet.
 const STREAM_WINDOW: u32 = 2 << 20;
 /// Of all answers on a connection: as many as HTTP/2 has numbers for. A step that waits for one answer would wait without end if others,
 /// which it does not read meanwhile, could take all that there is.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
+/// What workers and those who ask them have to know and to show.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// What requests have to have.
+    pub secret: Option<Secret>,
+    /// What connections are made by.
+    pub tls: Option<Tls>,
+}
+
 /// Connections that are open.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     open: Mutex<HashMap<Url, BoxCloneSyncChannel>>,
-    secret: Option<Secret>,
+    access: Access,
 }
 
 impl Connections {
-    pub(super) fn new(secret: Option<Secret>) -> Self {
-        Self { open: Mutex::default(), secret }
+    pub(super) fn new(access: Access) -> Self {
+        Self { open: Mutex::default(), access }
     }
 
     /// The headers of a request, with the secret among them.
     pub(super) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        if let Some(secret) = &self.secret {
+        if let Some(secret) = &self.access.secret {
             headers.insert(AUTHORIZATION, secret.header());
         }
         headers
@@ -70,15 +88,7 @@ impl Connections {
         if let Some(open) = known().get(url) {
             return Ok(open.clone());
         }
-        let failed = |error: tonic::transport::Error| {
-            let mut text = error.to_string();
-            let mut cause = std::error::Error::source(&error);
-            while let Some(error) = cause {
-                text = format!("{text}: {error}");
-                cause = error.source();
-            }
-            received(url, &DataFusionError::External(text.into()))
-        };
+        let failed = |error| not_connected(url, &error);
         let endpoint = Endpoint::from_shared(url.to_string()).map_err(failed)?;
         let endpoint = endpoint
             .connect_timeout(CONNECTING)
@@ -88,7 +98,11 @@ impl Connections {
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW);
-        let channel = BoxCloneSyncChannel::new(endpoint.connect().await.map_err(failed)?);
+        let channel = match &self.access.tls {
+            Some(tls) => within(tls, &endpoint).await,
+            None => endpoint.connect().await,
+        };
+        let channel = BoxCloneSyncChannel::new(channel.map_err(failed)?);
         known().insert(url.clone(), channel.clone());
         Ok(channel)
     }
@@ -96,6 +110,22 @@ impl Connections {
     pub(super) fn forget(&self, url: &Url) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(url);
     }
+}
+
+/// A connection within TLS.
+async fn within(tls: &Tls, endpoint: &Endpoint) -> Result<Transport, tonic::transport::Error> {
+    let tls = tls.clone();
+    let connector = service_fn(move |uri: Uri| {
+        let tls = tls.clone();
+        async move {
+            let host = uri.host().unwrap_or_default(); // default: nobody has the empty name
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(PLAIN_PORT))).await?;
+            stream.set_nodelay(true)?;
+            tls.connect(host, stream).await.map(TokioIo::new)
+        }
+    });
+    endpoint.connect_with_connector(connector).await
 }
 
 /// The workers as one statement sees them.
@@ -159,10 +189,11 @@ impl WorkerChannel for Channel {
         context: &Arc<TaskContext>,
     ) -> QueryResult<BoxStream<'static, QueryResult<WorkerToCoordinatorMsg>>> {
         let mut headers = self.with_secret(headers);
-        if let (Some(Sent { statement, codec }), MaybeEncoded::Decoded(plan)) =
+        if let (Some(Sent { statement, account, codec }), MaybeEncoded::Decoded(plan)) =
             (&self.channels.sent, &request.plan)
         {
             headers.insert(HEADER, statement.clone());
+            headers.extend(account.clone().map(|name| (HeaderName::from_static(ACCOUNT), name)));
             request.plan = MaybeEncoded::Decoded(Arc::new(Envelope::seal(plan.clone(), codec)?));
         }
         let sent =

@@ -23,9 +23,8 @@ use url::Url;
 
 #[cfg(feature = "ballista")]
 use super::ballista::keeps_order_between;
-use super::channels::{Connections, StatementChannels};
+use super::channels::{Access, Connections, StatementChannels};
 use super::plan_codec::{PlanCodec, PlanParts};
-use super::secret::Secret;
 use super::shares::{RangesOfTasks, TaskPerBytes, WorkersInOrder, has_large_scan};
 use super::snapshot::Snapshot;
 use super::stage::EnvelopeCodec;
@@ -52,6 +51,8 @@ pub(super) type Planned = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
 #[derive(Clone)]
 pub(super) struct Sent {
     pub(super) statement: HeaderValue,
+    /// The name by which they are asked what its scans met.
+    pub(super) account: Option<HeaderValue>,
     /// How plans of its stages are written.
     pub(super) codec: Arc<PlanCodec>,
 }
@@ -81,11 +82,11 @@ impl Workers {
     /// Those at these addresses, for a data directory of this name that is at this moment.
     pub fn new(
         urls: Vec<Url>,
-        secret: Option<Secret>,
+        access: Access,
         (directory, snapshot): (String, Snapshot),
         dividing: Dividing,
     ) -> Self {
-        let connections = Arc::new(Connections::new(secret));
+        let connections = Arc::new(Connections::new(access));
         Self { urls, connections, directory, snapshot, dividing }
     }
 
@@ -119,7 +120,9 @@ impl Workers {
         let Some(statement) = Travelling::new(place, asked, &**plan).header() else {
             return Ok(Err("its text is too long to be sent".to_owned()));
         };
-        let sent = Sent { statement, codec: Arc::new(codec) };
+        let account = scans.account.as_deref().map(HeaderValue::from_str).transpose();
+        let account = account.map_err(|error| DataFusionError::External(error.into()))?;
+        let sent = Sent { statement, account, codec: Arc::new(codec) };
         let divided = match self.dividing.engine {
             WorkerEngine::Distributed => self.divided(plan, state, sent).await?,
             #[cfg(feature = "ballista")]
@@ -127,11 +130,12 @@ impl Workers {
             #[cfg(not(feature = "ballista"))]
             WorkerEngine::Ballista => unreachable!("a build without Ballista takes no flag for it"), // infallible: refused with the flags
         };
-        let Some((plan, context)) = divided else {
+        let Some((divided, context)) = divided else {
             let least = self.dividing.share_bytes.div_ceil(1 << 10);
             return Ok(Err(format!("no table that it scans has more than {least} kB")));
         };
-        Ok(Ok((Arc::new(Distributed::new(plan, scans.progress.clone())), context)))
+        let divided = Distributed::new(divided, plan, scans.progress.clone());
+        Ok(Ok((Arc::new(divided), context)))
     }
 
     /// The plan by which the engine runs it on workers, and what it runs in; `None` where one task is enough.

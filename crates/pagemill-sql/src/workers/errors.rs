@@ -6,6 +6,8 @@
 //! Invariant: an error that was put together once is handed on as it is.
 
 use std::collections::HashSet;
+use std::error::Error as _;
+use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use datafusion::error::DataFusionError;
@@ -13,6 +15,7 @@ use pagemill_arrow::{Error as ArrowError, Remedy, RowPlace, Unfit};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::tls::WITHIN_TLS;
 use crate::error::{Error, SqlState, StatementError};
 
 /// What such a text begins with.
@@ -21,6 +24,15 @@ const MARK: &str = "pagemill-error:";
 const MOST_STATES: usize = 1000;
 /// The connection failed.
 pub(super) const CONNECTION_FAILURE: SqlState = SqlState("08006");
+/// One of the two sides refuses the other: a statement does not begin anew without such a worker.
+const CONNECTION_REFUSED: SqlState = SqlState("08004");
+const CERTIFICATES: &str = "Give a certificate, its key and the authority's certificates, by --worker-tls-cert, --worker-tls-key and \
+    --worker-tls-ca, and to a worker by --tls-cert, --tls-key and --tls-ca.";
+
+/// What went wrong with certificates, as a cause of the transport's error.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Distrust(pub(super) String);
 
 #[derive(Debug, Serialize, Deserialize)]
 struct TravellingError {
@@ -86,9 +98,41 @@ pub(super) fn received(url: &Url, error: &DataFusionError) -> DataFusionError {
         return error;
     }
     let host = url.host_str().unwrap_or_default();
-    let port = url.port().unwrap_or_default();
-    let message = format!("the worker {host}:{port} failed: {}", plain(error, &text));
-    StatementError::new(CONNECTION_FAILURE, message).into()
+    let port = url.port_or_known_default().unwrap_or_default();
+    let why = plain(error, &text);
+    let message = format!("the worker {host}:{port} failed: {why}");
+    match why == WITHIN_TLS {
+        true => StatementError::new(CONNECTION_REFUSED, message).with_hint(CERTIFICATES).into(),
+        false => StatementError::new(CONNECTION_FAILURE, message).into(),
+    }
+}
+
+/// The error of a connection that has not come about.
+pub(super) fn not_connected(url: &Url, error: &tonic::transport::Error) -> DataFusionError {
+    let (mut text, mut next) = (error.to_string(), error.source());
+    while let Some(cause) = next {
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(distrust) = inner.and_then(|inner| inner.downcast_ref::<Distrust>()) {
+            let host = url.host_str().unwrap_or_default();
+            let port = url.port_or_known_default().unwrap_or_default();
+            let message = format!("the worker {host}:{port} failed: {distrust}");
+            return StatementError::new(CONNECTION_REFUSED, message).into();
+        }
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    received(url, &DataFusionError::External(text.into()))
+}
+
+/// Whether one of the two sides of a connection refuses the other.
+#[cfg(feature = "ballista")]
+pub(super) fn is_refusal(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::External(inner) => inner
+            .downcast_ref::<StatementError>()
+            .is_some_and(|error| error.state == CONNECTION_REFUSED),
+        _ => false,
+    }
 }
 
 /// What a transport says, without what it says beside.

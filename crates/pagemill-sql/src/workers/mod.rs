@@ -22,8 +22,10 @@
 //!   if all of its steps are known to be right where each task has a part of the rows (`steps.rs`).
 //! - A scan is cut into ranges that have no block in common (`shares.rs`): no row is read twice.
 //! - When the request of a statement ends, what it has going on a worker does (`requests.rs`).
+//! - Who has certificates speaks with no worker, and answers nobody, without TLS (`tls.rs`).
 //! - A worker that ends, hangs or is cut off ends the statement with an error: nothing is tried again (`channels.rs`).
 
+mod accounts;
 mod arrived;
 #[cfg(feature = "ballista")]
 mod ballista;
@@ -32,6 +34,7 @@ mod channels;
 mod coordinator;
 mod errors;
 mod export;
+mod listening;
 mod plain_codec;
 mod plan_codec;
 mod requests;
@@ -41,16 +44,20 @@ mod shares;
 mod snapshot;
 mod stage;
 mod steps;
+mod tls;
 mod travelling;
 mod until_cancelled;
 mod whole_statement;
 
+pub(crate) use accounts::account_name;
+pub use channels::Access;
 pub(crate) use coordinator::Distributed;
 pub use coordinator::{Workers, worker_address};
 pub use export::{ExportOrder, ExportSummary, run as export};
 pub use secret::{SECRET_VARIABLE, Secret};
 pub use server::{ServedDirectory, WorkerOptions, WorkerServer};
 pub use snapshot::{Snapshot, directory_name};
+pub use tls::{Tls, TlsError, TlsFiles};
 pub(crate) use travelling::{Asked, Asker, Planning, Travelling};
 
 /// Beside what the program's own version says, what both sides have to agree on.

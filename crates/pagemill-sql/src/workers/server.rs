@@ -1,7 +1,7 @@
 //! `pagemill worker`: what listens for stages of statements.
 //!
-//! Invariants: a request without the secret goes no further than its headers; only this machine can reach a worker that has none; a
-//! message and its headers are of bounded size.
+//! Invariants: a request without the secret goes no further than its headers; only this machine can reach a worker that has neither a secret
+//! nor certificates; a message and its headers are of bounded size.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -19,15 +19,16 @@ use pagemill_engine::ScanOptions;
 use tokio::net::TcpListener;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Status};
 
 use super::PROTOCOL;
+use super::accounts::AccountsService;
 use super::arrived::{Arrivals, SharedArrivals};
 #[cfg(feature = "ballista")]
 use super::ballista::{Stages, StagesService};
-use super::channels::Connections;
+use super::channels::{Access, Connections};
 use super::export::{ExportService, Exporter};
+use super::listening::connections;
 use super::requests::Watching;
 use super::secret::Secret;
 use super::travelling::MOST_BYTES;
@@ -71,8 +72,8 @@ pub struct WorkerOptions {
     pub memory: Option<usize>,
     /// How blocks are read.
     pub scan: ScanOptions,
-    /// What whoever asks has to know.
-    pub secret: Option<Secret>,
+    /// What whoever asks has to know and to show, and what this worker shows others.
+    pub access: Access,
     /// Paths and URLs below which exports may write.
     pub export_to: Vec<PathBuf>,
 }
@@ -83,7 +84,7 @@ pub struct WorkerServer {
     arrivals: Arc<Arrivals>,
     exporter: Arc<Exporter>,
     runtime: Arc<RuntimeEnv>,
-    secret: Option<Secret>,
+    access: Access,
     #[cfg(feature = "ballista")]
     stages: Arc<Stages>,
 }
@@ -94,8 +95,8 @@ impl WorkerServer {
     /// # Errors
     /// When one cannot be opened.
     pub fn new(options: WorkerOptions) -> anyhow::Result<Self> {
-        let WorkerOptions { directories, memory, scan, secret, export_to } = options;
-        let connections = Arc::new(Connections::new(secret.clone()));
+        let WorkerOptions { directories, memory, scan, access, export_to } = options;
+        let connections = Arc::new(Connections::new(access.clone()));
         let arrivals = Arc::new(Arrivals::new(directories, scan, connections.clone())?);
         let exporter = Arc::new(Exporter::new(arrivals.clone(), scan, export_to));
         let mut runtime = RuntimeEnvBuilder::new();
@@ -112,22 +113,24 @@ impl WorkerServer {
             arrivals,
             exporter,
             runtime,
-            secret,
+            access,
             #[cfg(feature = "ballista")]
             stages,
         })
     }
 
-    /// Whether it may listen there: without a secret only this machine may reach it.
+    /// Whether it may listen there: without a secret and certificates only this machine may reach it.
     ///
     /// # Errors
     /// Where it may not, in words.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), String> {
-        match self.secret.is_some() || address.ip().is_loopback() {
+        let Access { secret, tls } = &self.access;
+        match secret.is_some() || tls.is_some() || address.ip().is_loopback() {
             true => Ok(()),
             false => Err(format!(
-                "{address}: whoever reaches this address could read all of the data directories: give a secret by \
-                 --secret-file or {}, or listen at a loopback address",
+                "{address}: whoever reaches this address could read all of the data directories: give \
+                 certificates by --tls-cert, --tls-key and --tls-ca, or a secret by --secret-file or {}, or listen at a \
+                 loopback address",
                 super::SECRET_VARIABLE
             )),
         }
@@ -143,9 +146,12 @@ impl WorkerServer {
         end: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
         #[cfg(feature = "ballista")]
-        let stages = InterceptedService::new(StagesService(self.stages), Gate(self.secret.clone()));
-        let Self { arrivals, exporter, runtime, secret, .. } = self;
+        let stages =
+            InterceptedService::new(StagesService(self.stages), Gate(self.access.secret.clone()));
+        let Self { arrivals, exporter, runtime, access: Access { secret, tls }, .. } = self;
         let requests = arrivals.requests.clone();
+        let accounts = AccountsService(arrivals.accounts.clone());
+        let accounts = InterceptedService::new(accounts, Gate(secret.clone()));
         let worker = Worker::from_session_builder(SharedArrivals(arrivals))
             .with_runtime_env(runtime)
             .with_version(PROTOCOL);
@@ -155,16 +161,16 @@ impl WorkerServer {
         let guarded = Watching { inner: guarded, requests };
         let headers = u32::try_from(MOST_BYTES + OTHER_HEADERS)?;
         let server = Server::builder()
-            .tcp_nodelay(true)
             .http2_max_header_list_size(headers)
             .max_concurrent_streams(MOST_STREAMS)
             .http2_keepalive_interval(Some(PING_EVERY))
             .http2_adaptive_window(Some(true))
             .add_service(guarded)
-            .add_service(exports);
+            .add_service(exports)
+            .add_service(accounts);
         #[cfg(feature = "ballista")]
         let server = server.add_service(stages);
-        server.serve_with_incoming_shutdown(TcpIncoming::from(listener), end).await?;
+        server.serve_with_incoming_shutdown(connections(listener, tls), end).await?;
         Ok(())
     }
 }

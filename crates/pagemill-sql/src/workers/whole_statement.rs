@@ -29,12 +29,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Distributed {
     input: Arc<dyn ExecutionPlan>,
+    /// The plan that was divided.
+    whole: Arc<dyn ExecutionPlan>,
     cancel: Progress,
 }
 
 impl Distributed {
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>, cancel: Progress) -> Self {
-        Self { input, cancel }
+    pub(super) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        whole: &Arc<dyn ExecutionPlan>,
+        cancel: Progress,
+    ) -> Self {
+        Self { input, whole: whole.clone(), cancel }
+    }
+
+    /// The plan as it was before it was divided: parts of its scans ran.
+    pub(crate) fn whole(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.whole
     }
 
     /// The stages and what their tasks do, for EXPLAIN.
@@ -79,7 +90,7 @@ impl ExecutionPlan for Distributed {
         _: ReplaceChildrenOptions,
     ) -> QueryResult<Arc<dyn ExecutionPlan>> {
         match children.pop() {
-            Some(input) => Ok(Arc::new(Self { input, cancel: self.cancel.clone() })),
+            Some(input) => Ok(Arc::new(Self::new(input, &self.whole, self.cancel.clone()))),
             None => Err(DataFusionError::Internal("a statement has an input".to_owned())),
         }
     }

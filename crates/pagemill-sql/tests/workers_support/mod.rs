@@ -120,6 +120,7 @@ pub(crate) struct Asking {
     jobs: String,
     secret: Option<String>,
     engine: &'static str,
+    words: Vec<String>,
 }
 
 #[allow(dead_code)] // Likewise.
@@ -127,7 +128,8 @@ impl Asking {
     pub(crate) fn alone(directory: &Path) -> Self {
         let jobs = "2".to_owned();
         let (directory, workers) = (directory.to_owned(), Vec::new());
-        Self { directory, workers, jobs, secret: None, engine: ENGINES[0] }
+        let words = Vec::new();
+        Self { directory, workers, jobs, secret: None, engine: ENGINES[0], words }
     }
 
     pub(crate) fn of<W: Borrow<Worker>>(
@@ -147,6 +149,11 @@ impl Asking {
         Self { engine, ..self }
     }
 
+    /// With these flags, too.
+    pub(crate) fn with_words(self, words: &[String]) -> Self {
+        Self { words: words.to_vec(), ..self }
+    }
+
     pub(crate) fn with_secret(self, secret: &str) -> Self {
         Self { secret: Some(secret.to_owned()), ..self }
     }
@@ -163,7 +170,7 @@ impl Asking {
                 command.args(["--workers", &self.workers.join(","), "--worker-share", "1MB"]);
                 command.args(["--worker-engine", self.engine]);
             }
-            command.arg(statement)
+            command.args(&self.words).arg(statement)
         })
     }
 

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn only_the_job_of_the_statement_has_files_here() {
         let names = StatementNames { worker: "w:1".to_owned(), job: "a-1".to_owned() };
-        let kept = KeptFiles::new(names, Arc::new(Connections::new(None))).unwrap();
+        let kept = KeptFiles::new(names, Arc::new(Connections::default())).unwrap();
         assert!(kept.require_job("a-1").is_ok());
         for other in ["", "a-2", "../a-1", "/tmp", "a-1/.."] {
             assert!(kept.require_job(other).is_err(), "{other}");

@@ -20,7 +20,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _};
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 use tonic::body::Body;
@@ -30,8 +30,9 @@ use tonic::{Code, Extensions, Request, Response, Status, Streaming};
 use tower::Service;
 use url::Url;
 
+use super::super::accounts::ACCOUNT;
 use super::super::channels::Connections;
-use super::super::errors::{LostRows, received, to_send};
+use super::super::errors::{LostRows, is_refusal, received, to_send};
 use super::super::plain_codec::Plain;
 use super::super::travelling::HEADER;
 use super::executor::Stages;
@@ -51,6 +52,7 @@ const MOST_MESSAGE: usize = 16 << 20;
 pub(super) struct Job {
     pub(super) name: String,
     pub(super) statement: HeaderValue,
+    pub(super) account: Option<HeaderValue>,
 }
 
 /// A file with rows, as its worker is asked for it.
@@ -76,6 +78,7 @@ pub(super) async fn run(
 ) -> QueryResult<QueryResult<Streaming<Vec<u8>>>> {
     let mut headers = connections.headers();
     headers.insert(HEADER, job.statement.clone());
+    headers.extend(job.account.clone().map(|name| (HeaderName::from_static(ACCOUNT), name)));
     let texts = [(WORKER, worker_name(url)), (JOB, job.name.clone())];
     for (header, text) in texts {
         let value = HeaderValue::from_str(&text);
@@ -85,6 +88,7 @@ pub(super) async fn run(
         Request::from_parts(MetadataMap::from_headers(headers), Extensions::default(), tasks);
     let channel = match connections.get(url).await {
         Ok(channel) => channel,
+        Err(refused) if is_refusal(&refused) => return Err(refused),
         Err(lost) => return Ok(Err(lost)),
     };
     let mut client = tonic::client::Grpc::new(channel);
@@ -103,7 +107,7 @@ pub(super) async fn run(
             connections.forget(url);
             let is_stranger = status.code() == Code::Unauthenticated;
             let error = received(url, &DataFusionError::External(Box::new(status)));
-            if is_stranger { Err(error) } else { Ok(Err(error)) }
+            if is_stranger || is_refusal(&error) { Err(error) } else { Ok(Err(error)) }
         }
     }
 }
@@ -138,7 +142,11 @@ pub(super) async fn fetch(
     let url = Url::parse(&address).map_err(|error| lost(error.to_string()))?;
     let failed = |status: Status| {
         connections.forget(&url);
-        lost(Error::from(received(&url, &DataFusionError::External(Box::new(status)))).to_string())
+        let error = received(&url, &DataFusionError::External(Box::new(status)));
+        match is_refusal(&error) {
+            true => error,
+            false => lost(Error::from(error).to_string()),
+        }
     };
     let question = serde_json::to_vec(&AskedFile {
         job: location.partition_id.job_id.to_string(),
@@ -150,8 +158,10 @@ pub(super) async fn fetch(
     let question = question.map_err(|error| lost(error.to_string()))?;
     let metadata = MetadataMap::from_headers(connections.headers());
     let request = Request::from_parts(metadata, Extensions::default(), question);
-    let channel =
-        connections.get(&url).await.map_err(|error| lost(Error::from(error).to_string()))?;
+    let channel = connections.get(&url).await.map_err(|error| match is_refusal(&error) {
+        true => error,
+        false => lost(Error::from(error).to_string()),
+    })?;
     // As large as a row may be.
     let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
     client.ready().await.map_err(|error| failed(Status::unavailable(error.to_string())))?;

@@ -207,8 +207,8 @@ impl Statement {
     }
 
     async fn attempt(&self) -> QueryResult<Attempt<SendableRecordBatchStream>> {
-        let Sent { statement, codec } = self.sent.clone();
-        let job = Job { name: new_instance_id(), statement };
+        let Sent { statement, account, codec } = self.sent.clone();
+        let job = Job { name: new_instance_id(), statement, account };
         let (mut lanes, mut answers) = (HashMap::new(), Vec::new());
         for url in &self.urls {
             let (tasks, sent) = mpsc::unbounded_channel();
