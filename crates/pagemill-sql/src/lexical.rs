@@ -202,9 +202,6 @@ fn check_words(tokens: &[TokenWithSpan]) -> Result<()> {
     check_ends(&seen)?;
     for pair in seen.windows(2) {
         let [first, second] = [0, 1].map(|at| Some(&pair[at].token));
-        if is_word(first, "select") && BEHIND_NOTHING.iter().any(|word| is_word(second, word)) {
-            return unsupported_at(pair[1], "a clause right behind SELECT");
-        }
         if is_word(first, "distinct") && is_word(second, "all") {
             return unsupported_at(pair[1], "DISTINCT ALL");
         }
@@ -240,22 +237,6 @@ fn check_ends(seen: &[&TokenWithSpan]) -> Result<()> {
     }
     Ok(())
 }
-
-/// Words of clauses that may follow a SELECT of no columns.
-const BEHIND_NOTHING: [&str; 12] = [
-    "where",
-    "group",
-    "having",
-    "window",
-    "order",
-    "limit",
-    "offset",
-    "fetch",
-    "for",
-    "union",
-    "intersect",
-    "except",
-];
 
 /// Strings on one line are no string; those that PostgreSQL takes for one are one token here already.
 fn check_strings(tokens: &[TokenWithSpan]) -> Result<()> {

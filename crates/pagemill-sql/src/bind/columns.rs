@@ -147,6 +147,7 @@ fn figured(syntax: &Syntax) -> (Option<String>, bool) {
         }
         Syntax::Interval(_) => (Some("interval".to_owned()), false),
         Syntax::Collate { expr, .. } => figured(expr),
+        Syntax::IsNormalized { negated: false, .. } => (Some("is_normalized".to_owned()), true),
         Syntax::Case { else_result, .. } => match else_result.as_deref().map(figured) {
             Some((Some(name), true)) => (Some(name), true),
             _ => (Some("case".to_owned()), false),

@@ -9,12 +9,15 @@
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::logical_expr::expr::{Case, Exists};
+use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, is_null, lit, not};
 use sqlparser::ast::{BinaryOperator, Expr as Syntax, Query};
 
-use super::expressions::truth_value;
+use super::expressions::{has_no_common_key, truth_value};
+use super::subqueries::is_correlated;
 use super::{Binder, Bound, BoundColumn};
 use crate::error::{Result, SqlState, fail, unsupported};
+use crate::functions::keys;
 use crate::functions::row_values::{field_at, row};
 use crate::typed::{RowField, Typed};
 use crate::types::RECORD;
@@ -39,6 +42,22 @@ impl Binder<'_> {
         let pairs = fields.into_iter().zip(of_found.iter().enumerate());
         let pairs = pairs.map(|(field, (at, other))| (field, field_at(&found, at, other)));
         self.compare_fields(pairs.collect(), op)
+    }
+
+    /// That fields are equal, over keys, by which the engine joins; `None` where some have none in common.
+    fn equal_keys(&self, pairs: &[(Typed, Typed)]) -> Result<Option<Expr>> {
+        let mut all = Vec::with_capacity(pairs.len());
+        for (a, b) in pairs {
+            let Ok((a, b)) = self.operands_of_equality(a.clone(), b.clone()) else {
+                return Ok(None);
+            };
+            if a.is_row() || b.is_row() || has_no_common_key(&a, &b) {
+                return Ok(None);
+            }
+            let (a, b) = keys::equality_pair(&self.catalog, &a, &b)?;
+            all.push(b.eq(a));
+        }
+        Ok(conjunction(all))
     }
 
     /// Fields, and as many columns of a query.
@@ -66,13 +85,23 @@ impl Binder<'_> {
             if is_of_group(&field)? {
                 return unsupported("a row of aggregates beside the rows of a query");
             }
-            pairs.push((self.seen_from_query(&field)?, column.typed));
+            // A constant is one on either side, and may be a text without a type.
+            let is_constant = field.expr.column_refs().is_empty();
+            let seen = if is_constant { field } else { self.seen_from_query(&field)? };
+            pairs.push((seen, column.typed));
         }
-        let holds = self.compare_fields(pairs, op)?.expr;
+        let holds = match self.equal_keys(&pairs)?.filter(|_| *op == BinaryOperator::Eq) {
+            Some(equal) => equal,
+            None => self.compare_fields(pairs, op)?.expr,
+        };
+        let is_free = !is_correlated(&plan);
         let told = if is_all { not(holds.clone()) } else { holds.clone() };
         let telling = LogicalPlanBuilder::from(plan.clone()).filter(told)?.build()?;
         let open = LogicalPlanBuilder::from(plan).filter(is_null(holds))?.build()?;
-        let (telling, open) = (self.exists_row(telling, false)?, self.exists_row(open, false)?);
+        let (telling, open) = match is_free {
+            true => (self.exists_in_free(telling)?, self.exists_in_free(open)?),
+            false => (self.exists_row(telling, false)?, self.exists_row(open, false)?),
+        };
         let unknown = Expr::Literal(ScalarValue::Boolean(None), None);
         let when_then = |when: Typed, then: Expr| (Box::new(when.expr), Box::new(then));
         let when_then_expr = vec![when_then(telling, lit(!is_all)), when_then(open, unknown)];

@@ -80,6 +80,16 @@ impl Binder<'_> {
         Ok(truth_value(Expr::Exists(exists)))
     }
 
+    /// Whether a query has a row for which a condition on the query around holds, and nothing below that refers outwards: whatever
+    /// is below, it becomes a join.
+    pub(super) fn exists_in_free(&mut self, plan: LogicalPlan) -> Result<Typed> {
+        if self.nests || self.level().allowed != Allowed::PlainIn("WHERE") {
+            return self.exists_row(plan, false);
+        }
+        let exists = Exists { subquery: subquery(plan), negated: false };
+        Ok(truth_value(Expr::Exists(exists)))
+    }
+
     fn counted(&mut self, plan: LogicalPlan, negated: bool) -> Result<Typed> {
         if is_correlated(&plan) && !self.nests {
             return self.counted_for_each(plan, negated);
@@ -305,15 +315,7 @@ impl Binder<'_> {
         }
         // The join that looks for NULLs looks at the rows of all outer rows together.
         if is_correlated(&plan) {
-            let becomes_joins = self.level().allowed == Allowed::PlainIn("WHERE")
-                && count_nodes(&plan, is_of_whole) == 0
-                && !crate::expand::refers_outwards(&plan);
-            if !becomes_joins {
-                return self.in_array_of(syntax, query, negated);
-            }
-            let row = std::slice::from_ref(syntax);
-            let found = self.row_and_rows(row, &BinaryOperator::Eq, query, false)?;
-            return Ok(if negated { truth_value(not(found.expr)) } else { found });
+            return self.in_array_of(syntax, query, negated);
         }
         let (left, right) = self.operands_of_equality(typed, columns.remove(0).typed)?;
         if has_no_common_key(&left, &right) {
@@ -418,7 +420,7 @@ fn refuse_nested_aggregates(plan: &LogicalPlan) -> Result<()> {
 }
 
 /// True where a plan, however deep, refers to columns of the query around it.
-fn is_correlated(plan: &LogicalPlan) -> bool {
+pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
     !plan.all_out_ref_exprs().is_empty()
 }
 

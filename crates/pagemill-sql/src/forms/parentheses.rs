@@ -145,7 +145,8 @@ pub(super) fn united(seen: &Seen<'_>, number: usize) -> Changes {
         && seen.token(number + 1) == Some(&Token::LParen);
     let is_expression = match seen.before(number) {
         Some(Token::Word(_)) => number.checked_sub(1).is_some_and(|at| {
-            seen.is_any(at, &BEFORE_OPERAND) && !seen.is_any(at, &["from", "in"])
+            seen.is_any(at, &BEFORE_OPERAND)
+                && !seen.is_any(at, &["as", "from", "in", "materialized"])
         }),
         Some(Token::RParen | Token::RBracket) | None => false,
         Some(_) => true,

@@ -97,6 +97,9 @@ impl Hash for Ordered {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.place, self.directs, self.has_filter).hash(state);
         self.call.arguments.hash(state);
+        // By that, and by names, the engine tells one from another.
+        let options = self.options.iter().map(|each| (each.descending, each.nulls_first));
+        options.for_each(|each| each.hash(state));
     }
 }
 

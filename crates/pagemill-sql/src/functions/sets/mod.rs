@@ -73,6 +73,8 @@ pub(crate) struct SetCall {
     pub(crate) columns: Arc<[SetColumn]>,
     /// True where NULL for an argument means something else than no rows.
     pub(crate) takes_null: bool,
+    /// True for a function of one row, which is one of NULLs then.
+    gives_one: bool,
     /// What JSON_TABLE asks of a document.
     pub(crate) table: Option<Arc<TableRows>>,
     begin: Begin,
@@ -85,7 +87,10 @@ impl SetCall {
     /// As the server's function.
     pub(crate) fn begin(&self, arguments: &[ArrayRef], row: usize) -> Outcome<Box<dyn Series>> {
         if !self.takes_null && arguments.iter().any(|argument| argument.is_null(row)) {
-            return Ok(Box::new(NoRows));
+            return Ok(match self.gives_one {
+                true => made(vec![()], |(), out| out.iter_mut().try_for_each(|cells| cells.null())),
+                false => Box::new(NoRows),
+            });
         }
         (self.begin)(self, arguments, row)
     }
@@ -187,16 +192,22 @@ struct Known {
     begin: Begin,
     columns: Vec<(Option<&'static str>, PgType)>,
     takes_null: bool,
+    gives_one: bool,
 }
 
 impl Known {
     fn one(begin: Begin, ty: PgType) -> Self {
-        Self { begin, columns: vec![(None, ty)], takes_null: false }
+        Self { begin, columns: vec![(None, ty)], takes_null: false, gives_one: false }
     }
 
     fn named(begin: Begin, columns: &[(&'static str, pagemill_format::Oid)]) -> Self {
         let column = |(name, oid): &(&'static str, _)| (Some(*name), PgType::new(*oid));
-        Self { begin, columns: columns.iter().map(column).collect(), takes_null: false }
+        let columns = columns.iter().map(column).collect();
+        Self { begin, columns, takes_null: false, gives_one: false }
+    }
+
+    fn one_row(begin: Begin, columns: &[(&'static str, pagemill_format::Oid)]) -> Self {
+        Self { gives_one: true, ..Self::named(begin, columns) }
     }
 }
 
@@ -221,6 +232,7 @@ pub(crate) fn find(mut asked: Asked<'_>) -> Result<Option<(SetCall, Vec<Typed>)>
         arguments: asked.arguments.iter().map(|argument| argument.ty).collect(),
         columns: columns.into(),
         takes_null: known.takes_null,
+        gives_one: known.gives_one,
         table: None,
         begin: known.begin,
     };
@@ -335,22 +347,22 @@ fn of_system(asked: &Asked<'_>) -> Option<Known> {
         }
         "pg_get_sequence_data" => {
             let columns = [("last_value", oid::INT8), ("is_called", oid::BOOL)];
-            Known::named(catalogs::sequence, &columns)
+            Known::one_row(catalogs::sequence, &columns)
         }
         "pg_split_walfile_name" => {
             let columns = [("segment_number", oid::NUMERIC), ("timeline_id", oid::INT8)];
-            Known::named(wal_files::split, &columns)
+            Known::one_row(wal_files::split, &columns)
         }
         "pg_walfile_name_offset" => {
             let columns = [("file_name", oid::TEXT), ("file_offset", oid::INT4)];
-            Known::named(wal_files::places, &columns)
+            Known::one_row(wal_files::places, &columns)
         }
         "pg_sequence_parameters" => {
             let counts = ["start_value", "minimum_value", "maximum_value", "increment"];
             let counts = counts.map(|name| (name, oid::INT8));
             let others =
                 [("cycle_option", oid::BOOL), ("cache_size", oid::INT8), ("data_type", oid::OID)];
-            Known::named(wal_files::sequence_parameters, &[&counts[..], &others].concat())
+            Known::one_row(wal_files::sequence_parameters, &[&counts[..], &others].concat())
         }
         "pg_get_keywords" => {
             let columns = [
@@ -406,6 +418,7 @@ pub(crate) fn of_document(
         arguments: arguments.iter().map(|argument| argument.ty).collect(),
         columns: columns.into(),
         takes_null: true,
+        gives_one: false,
         table: None,
         begin: logic::records::begin,
     }
@@ -424,6 +437,7 @@ pub(crate) fn of_table(
         arguments: arguments.iter().map(|argument| argument.ty).collect(),
         columns: columns.into(),
         takes_null: true,
+        gives_one: false,
         table: Some(Arc::new(table)),
         begin: logic::json_queries::begin,
     }

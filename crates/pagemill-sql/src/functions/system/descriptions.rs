@@ -189,7 +189,15 @@ impl Describer<'_> {
     }
 
     fn type_name(&self, number: Oid) -> String {
-        formatted_type(self.catalog, number, -1).unwrap_or_else(|| "???".to_owned()) // default: the server's words for none
+        let name = formatted_type(self.catalog, number, -1).unwrap_or_else(|| "???".to_owned()); // default: the server's words for none
+        // Without a modifier asked for, these are what the words of the standard mean.
+        match name.as_str() {
+            "\"bit\"" => "bit".to_owned(),
+            "\"bit\"[]" => "bit[]".to_owned(),
+            "bpchar" => "character".to_owned(),
+            "bpchar[]" => "character[]".to_owned(),
+            _ => name,
+        }
     }
 
     fn function(&self, number: Oid) -> Result<String> {
