@@ -614,7 +614,7 @@ mod tests {
             ("select a between 1 and 2 in (true)", false),
             ("select label 'x'", true),
             ("select a as x", true),
-            ("select a isnull", false),
+            ("select a isnull", true),
             ("select 1 day", false),
             ("select 1 as day, 1 days", true),
         ] {

@@ -101,7 +101,8 @@ fn check(cluster: &TestCluster, known: &[String], by_index: bool) -> Result<()> 
 #[test]
 fn an_index_alone_answers_as_its_table_does() -> Result<()> {
     let install = PgInstall::find(15).context("no PostgreSQL 15")?;
-    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    let options = ClusterOptions { data_checksums: Some(true), ..ClusterOptions::default() };
+    let mut cluster = TestCluster::create(&install, &options)?;
     cluster.psql("postgres", TABLES)?;
     cluster.psql("postgres", "vacuum analyze kept")?;
     let expected = known(&cluster)?;

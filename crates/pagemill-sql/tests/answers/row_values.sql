@@ -108,3 +108,8 @@ select count(*) from people a where small not in (select b.small from people b w
 select count(*) from people a where not (small in (select b.small from people b where b.ok = a.ok and b.id < 20) or id > 700);
 select count(*) from people a where (small in (select b.small from people b where b.ok = a.ok and b.id < 20)) is null;
 select count(*) from people a where small in (select max(b.small) from people b where b.ok = a.ok);
+select p from people p order by p desc limit 3;
+select count(*) from (select distinct p from people p) s;
+select array_agg(p) from (select 1 as a) p;
+select p, o from (select 1 as a) p full join (select 2 as b) o on p.a = o.b order by 1 nulls first;
+select id from people where (id, id) not in (select id, 1 from people) and id < 5 order by 1;
