@@ -102,7 +102,6 @@ select a(p), b(q) from items order by id;
 select text(row('Jim', 'Beam'));
 select no_such_function(row(1, 2)), 1;
 select no_such_function(p) from people p;
-select count(*) from orders a where id in (select b.id from orders b where b.id = a.id + 0 and a.id < 9);
 select count(*) from people a where small in (select b.small from people b where b.ok = a.ok and b.id < 20);
 select count(*) from people a where small not in (select b.small from people b where b.ok = a.ok and b.id < 20);
 select count(*) from people a where not (small in (select b.small from people b where b.ok = a.ok and b.id < 20) or id > 700);
