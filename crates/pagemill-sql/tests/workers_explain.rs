@@ -12,7 +12,8 @@ use workers_support::{Asked, Asking, ENGINES, SECRET, Worker, signal};
 const TABLES: &str = "
 create table item as select i as id, i % 97 as grp, (i % 1000) / 10.0 as price from generate_series(1, 60000) i;
 delete from item where id % 11 = 0;
-create table long as select i as id, repeat(md5(i::text), 500) as text from generate_series(1, 40) i;
+create table long as select i as id,
+    (select string_agg(md5(i || ' ' || j), '') from generate_series(1, 500) j) as text from generate_series(1, 40) i;
 create table pad as select i as id, repeat('x', 200) as pad from generate_series(1, 20000) i";
 
 /// Statements, and how many scans they have.
