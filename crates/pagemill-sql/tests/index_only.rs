@@ -81,10 +81,11 @@ fn known(cluster: &TestCluster) -> Result<Vec<String>> {
     ASKED.iter().map(of).collect()
 }
 
-/// The answers are those that the server gave; where `by_index`, from the indexes.
-fn check(cluster: &TestCluster, known: &[String], by_index: bool) -> Result<()> {
+/// The answers are those that the server gave; from the indexes, or not, where that is told.
+fn check(cluster: &TestCluster, known: &[String], by_index: Option<bool>) -> Result<()> {
     for ((statement, index), known) in ASKED.iter().zip(known) {
         assert_eq!(answered(cluster, statement)?.trim_end(), known.trim_end(), "{statement}");
+        let Some(by_index) = by_index else { continue };
         let told = answered(cluster, &format!("explain analyze {statement}"))?;
         match index.filter(|_| by_index) {
             Some(index) => {
@@ -107,19 +108,19 @@ fn an_index_alone_answers_as_its_table_does() -> Result<()> {
     cluster.psql("postgres", "vacuum analyze kept")?;
     let expected = known(&cluster)?;
     cluster.stop()?;
-    check(&cluster, &expected, true)?;
+    check(&cluster, &expected, Some(true))?;
     check_damage(&cluster)?;
     cluster.start()?;
     cluster.psql("postgres", CHANGES)?;
     let expected = known(&cluster)?;
     // What the map no longer promises is in the WAL alone.
     cluster.kill()?;
-    check(&cluster, &expected, true)?;
+    check(&cluster, &expected, None)?;
     cluster.start()?;
     cluster.psql("postgres", MORE_CHANGES)?;
     let expected = known(&cluster)?;
     cluster.stop()?;
-    check(&cluster, &expected, false)
+    check(&cluster, &expected, Some(false))
 }
 
 /// A damaged leaf is an error with its place; where damage is left out, the table has all rows.
