@@ -108,14 +108,40 @@ impl ExtensionPlanner for Barriers {
         _: &PhysicalPlanningContext,
     ) -> QueryResult<Option<Arc<dyn ExecutionPlan>>> {
         let is_one = node.as_any().is::<Barrier>();
-        Ok(is_one.then(|| Arc::new(BarrierExec { input: inputs[0].clone() }) as Arc<_>))
+        Ok(is_one.then(|| BarrierExec::over(inputs[0].clone(), Bars::Conditions)))
     }
+}
+
+/// What does not pass a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bars {
+    Conditions,
+    /// Sorts neither.
+    Sorts,
 }
 
 /// The step when it runs. Of filters from above it says nothing, which the engine takes for a refusal.
 #[derive(Debug)]
 struct BarrierExec {
     input: Arc<dyn ExecutionPlan>,
+    bars: Bars,
+}
+
+impl BarrierExec {
+    fn over(input: Arc<dyn ExecutionPlan>, bars: Bars) -> Arc<dyn ExecutionPlan> {
+        Arc::new(Self { input, bars })
+    }
+}
+
+/// A step that no sort passes, while plans are made.
+pub(crate) fn behind_sorts(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    BarrierExec::over(input, Bars::Sorts)
+}
+
+/// What is behind a step that no sort passes, if the node is one.
+pub(crate) fn barred_from_sorts(node: &dyn ExecutionPlan) -> Option<&Arc<dyn ExecutionPlan>> {
+    let barrier = node.downcast_ref::<BarrierExec>()?;
+    (barrier.bars == Bars::Sorts).then_some(&barrier.input)
 }
 
 /// True for a barrier.
@@ -127,7 +153,7 @@ pub(crate) fn is_barrier(node: &dyn ExecutionPlan) -> bool {
 /// A barrier as it comes to a worker.
 #[cfg(feature = "workers")]
 pub(crate) fn barrier_over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-    Arc::new(BarrierExec { input })
+    BarrierExec::over(input, Bars::Conditions)
 }
 
 impl DisplayAs for BarrierExec {
@@ -149,8 +175,9 @@ impl ExecutionPlan for BarrierExec {
         vec![&self.input]
     }
 
+    /// Rows keep their order. The engine moves no sort below what says otherwise.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![self.bars != Bars::Sorts]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -170,7 +197,7 @@ impl ExecutionPlan for BarrierExec {
         _: ReplaceChildrenOptions,
     ) -> QueryResult<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self { input })),
+            (Some(input), true) => Ok(Self::over(input, self.bars)),
             _ => internal_err!("a barrier has one input"),
         }
     }

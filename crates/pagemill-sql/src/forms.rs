@@ -63,6 +63,24 @@ impl Seen<'_> {
         self.token(number.checked_sub(1)?)
     }
 
+    /// The places from one on that are in no parentheses and no CASE of their own, up to the end of those around.
+    fn beside(&self, begin: usize) -> impl Iterator<Item = usize> {
+        let (mut depth, mut cases) = (0_usize, 0_usize);
+        let step = move |at: usize| {
+            match self.token(at) {
+                Some(Token::LParen | Token::LBracket) => depth += 1,
+                Some(Token::RParen | Token::RBracket) => depth = depth.checked_sub(1)?,
+                _ if depth > 0 => {}
+                _ if self.is(at, "case") => cases += 1,
+                _ if self.is(at, "end") => cases = cases.checked_sub(1)?,
+                _ if cases == 0 => return Some(Some(at)),
+                _ => {}
+            }
+            Some(None)
+        };
+        (begin..self.places.len()).map_while(step).flatten()
+    }
+
     fn is(&self, number: usize, word: &str) -> bool {
         is_word(self.token(number), word)
     }
@@ -206,19 +224,7 @@ fn symmetric(seen: &Seen<'_>, number: usize) -> Changes {
 
 /// The AND behind the first bound of BETWEEN.
 fn bound_end(seen: &Seen<'_>, begin: usize) -> Option<usize> {
-    let (mut depth, mut cases) = (0_usize, 0_usize);
-    for at in begin..seen.places.len() {
-        match seen.token(at)? {
-            Token::LParen | Token::LBracket => depth += 1,
-            Token::RParen | Token::RBracket => depth = depth.checked_sub(1)?,
-            _ if depth > 0 => {}
-            _ if seen.is(at, "case") => cases += 1,
-            _ if seen.is(at, "end") => cases = cases.checked_sub(1)?,
-            _ if cases == 0 && seen.is(at, "and") => return Some(at),
-            _ => {}
-        }
-    }
-    None
+    seen.beside(begin).find(|at| seen.is(*at, "and"))
 }
 
 /// `f(…, VARIADIC a)`.

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   sort              sort                       sort
-//!   limit      ──►    KeptRows      ── rule ──►  limit
+//!   limit      ──►    barrier       ── rule ──►  limit
 //!   scan              limit                      scan
 //! ```
 //!
@@ -13,22 +13,16 @@
 //!
 //! Source: `subquery_is_pushdown_safe` in `src/backend/optimizer/path/allpaths.c`, PostgreSQL 14 to 18.
 
-use std::fmt;
 use std::sync::Arc;
 
+use datafusion::common::Result as QueryResult;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{
-    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
-};
-use datafusion::common::{Result as QueryResult, internal_err};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use crate::barrier::{barred_from_sorts, behind_sorts};
 
 /// The engine's rule that moves sorts.
 pub(crate) const MOVES_SORTS: &str = "EnsureRequirements";
@@ -47,12 +41,12 @@ impl PhysicalOptimizerRule for UnorderedLimits {
             let is_limit = node.is::<GlobalLimitExec>() || node.is::<LocalLimitExec>();
             let is_unordered = is_limit && node.properties().output_ordering().is_none();
             Ok(match is_unordered {
-                true => Transformed::yes(Arc::new(KeptRows { input: node }) as Arc<_>),
+                true => Transformed::yes(behind_sorts(node)),
                 false => Transformed::no(node),
             })
         };
         let free = |node: Arc<dyn ExecutionPlan>| {
-            let kept = node.downcast_ref::<KeptRows>().map(|kept| kept.input.clone());
+            let kept = barred_from_sorts(&*node).cloned();
             Ok(kept.map_or_else(|| Transformed::no(node), Transformed::yes))
         };
         let plan = plan.transform_up(kept).data()?;
@@ -65,78 +59,5 @@ impl PhysicalOptimizerRule for UnorderedLimits {
 
     fn schema_check(&self) -> bool {
         self.0.schema_check()
-    }
-}
-
-/// Stands above a limit while sorts are moved.
-#[derive(Debug)]
-struct KeptRows {
-    input: Arc<dyn ExecutionPlan>,
-}
-
-impl DisplayAs for KeptRows {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeptRows")
-    }
-}
-
-impl ExecutionPlan for KeptRows {
-    fn name(&self) -> &str {
-        "KeptRows"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    /// Said so that no sort passes.
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> QueryResult<TreeNodeRecursion>,
-    ) -> QueryResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self { input })),
-            _ => internal_err!("one limit is kept"),
-        }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> QueryResult<SendableRecordBatchStream> {
-        self.input.execute(partition, context)
     }
 }

@@ -122,21 +122,12 @@ fn is_junction(seen: &Seen<'_>, and: usize) -> bool {
 
 /// The AND or OR behind an operand; `None` where something else ends it.
 fn operand_end(seen: &Seen<'_>, begin: usize) -> Option<usize> {
-    let (mut depth, mut cases) = (0_usize, 0_usize);
-    for at in begin..seen.places.len() {
-        match seen.token(at)? {
-            Token::LParen | Token::LBracket => depth += 1,
-            Token::RParen | Token::RBracket => depth = depth.checked_sub(1)?,
-            _ if depth > 0 => {}
-            _ if seen.is(at, "case") => cases += 1,
-            _ if cases > 0 => cases -= usize::from(seen.is(at, "end")),
-            Token::Comma | Token::SemiColon => return None,
-            _ if seen.is_any(at, &["and", "or"]) => return Some(at),
-            _ if seen.is_any(at, &BEHIND_TEST) => return None,
-            _ => {}
-        }
-    }
-    None
+    let ends = |at: &usize| {
+        matches!(seen.token(*at), Some(Token::Comma | Token::SemiColon))
+            || seen.is_any(*at, &["and", "or"])
+            || seen.is_any(*at, &BEHIND_TEST)
+    };
+    seen.beside(begin).find(ends).filter(|at| seen.is_any(*at, &["and", "or"]))
 }
 
 /// A query in an expression of which a query in parentheses is the first part.

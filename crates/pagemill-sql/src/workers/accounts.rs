@@ -5,11 +5,9 @@
 //! are kept as are asked for at a time, and no more.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use datafusion::common::Result as QueryResult;
@@ -20,16 +18,14 @@ use futures::future::BoxFuture;
 use http::HeaderMap;
 use http::uri::PathAndQuery;
 use tokio::time::timeout;
-use tonic::body::Body;
 use tonic::metadata::MetadataMap;
-use tonic::server::{NamedService, UnaryService};
-use tonic::{Extensions, Request, Response, Status};
-use tower::Service;
+use tonic::{Extensions, Request, Status};
 use url::Url;
 
 use super::channels::Connections;
 use super::coordinator::Workers;
 use super::errors::received;
+use super::one_question::{Answers, as_json};
 use super::plain_codec::Plain;
 use crate::error::Error;
 use crate::scan::{Counts, ScanContext, account_line, counts};
@@ -191,50 +187,16 @@ fn place(url: &Url) -> String {
     format!("{host}:{}", port.unwrap_or_default())
 }
 
-/// What answers.
-#[derive(Clone)]
-pub(super) struct AccountsService(pub(super) Arc<Accounts>);
-
-impl NamedService for AccountsService {
+impl Answers for Accounts {
     const NAME: &'static str = "pagemill.Accounts";
-}
+    const PATH: &'static str = PATH;
+    const LONGEST: usize = LONGEST_NAME;
 
-impl Service<http::Request<Body>> for AccountsService {
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<http::Response<Body>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let call = Call(self.0.clone());
+    fn respond(self: Arc<Self>, asked: Vec<u8>) -> BoxFuture<'static, Result<Vec<u8>, Status>> {
         async move {
-            if request.uri().path() != PATH {
-                return Ok(Status::unimplemented("there is one question").into_http());
-            }
-            let mut server =
-                tonic::server::Grpc::new(Plain).max_decoding_message_size(LONGEST_NAME);
-            Ok(server.unary(call, request).await)
-        }
-        .boxed()
-    }
-}
-
-struct Call(Arc<Accounts>);
-
-impl UnaryService<Vec<u8>> for Call {
-    type Response = Vec<u8>;
-    type Future = BoxFuture<'static, Result<Response<Vec<u8>>, Status>>;
-
-    fn call(&mut self, request: Request<Vec<u8>>) -> Self::Future {
-        let accounts = self.0.clone();
-        async move {
-            let name = std::str::from_utf8(request.get_ref());
+            let name = std::str::from_utf8(&asked);
             let name = name.map_err(|_| Status::invalid_argument("a name of another program"))?;
-            let json = serde_json::to_vec(&accounts.met(name).await?);
-            json.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+            as_json(&self.met(name).await?)
         }
         .boxed()
     }

@@ -35,6 +35,7 @@ mod coordinator;
 mod errors;
 mod export;
 mod listening;
+mod one_question;
 mod plain_codec;
 mod plan_codec;
 mod requests;

@@ -22,13 +22,13 @@ use tonic::transport::Server;
 use tonic::{Request, Status};
 
 use super::PROTOCOL;
-use super::accounts::AccountsService;
 use super::arrived::{Arrivals, SharedArrivals};
 #[cfg(feature = "ballista")]
 use super::ballista::{Stages, StagesService};
 use super::channels::{Access, Connections};
-use super::export::{ExportService, Exporter};
+use super::export::Exporter;
 use super::listening::connections;
+use super::one_question::OneQuestion;
 use super::requests::Watching;
 use super::secret::Secret;
 use super::travelling::MOST_BYTES;
@@ -150,13 +150,13 @@ impl WorkerServer {
             InterceptedService::new(StagesService(self.stages), Gate(self.access.secret.clone()));
         let Self { arrivals, exporter, runtime, access: Access { secret, tls }, .. } = self;
         let requests = arrivals.requests.clone();
-        let accounts = AccountsService(arrivals.accounts.clone());
+        let accounts = OneQuestion(arrivals.accounts.clone());
         let accounts = InterceptedService::new(accounts, Gate(secret.clone()));
         let worker = Worker::from_session_builder(SharedArrivals(arrivals))
             .with_runtime_env(runtime)
             .with_version(PROTOCOL);
         let service = worker.into_worker_server().max_decoding_message_size(MOST_MESSAGE);
-        let exports = InterceptedService::new(ExportService(exporter), Gate(secret.clone()));
+        let exports = InterceptedService::new(OneQuestion(exporter), Gate(secret.clone()));
         let guarded = InterceptedService::new(service, Gate(secret));
         let guarded = Watching { inner: guarded, requests };
         let headers = u32::try_from(MOST_BYTES + OTHER_HEADERS)?;

@@ -19,7 +19,7 @@ use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
 use super::floating::{FloatMoments, FloatSum};
 use super::intervals::{Intervals, OfIntervals};
-use super::ordered::{self, InOrder, Ordered};
+use super::ordered::{self, Ordered};
 use super::pairs::{self, OfPairs, Pairs};
 use super::sums::Wanted;
 use super::whole::{AtOnce, Whole};
@@ -66,7 +66,7 @@ impl Kind {
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
             (Self::Concatenation, carrier) => Box::new(Concatenation::new(carrier)),
             (Self::Whole(whole), _) => Box::new(AtOnce::new(whole.clone())),
-            (Self::Ordered(ordered), _) => Box::new(InOrder::new(ordered.clone())),
+            (Self::Ordered(ordered), _) => Box::new(AtOnce::new(ordered.clone())),
         }
     }
 

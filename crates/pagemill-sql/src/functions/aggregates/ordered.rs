@@ -19,14 +19,14 @@ use arrow::compute::{SortOptions, filter, is_not_null};
 use arrow::datatypes::{DataType, Float64Type, Schema};
 use arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::Result as QueryResult;
-use datafusion::error::DataFusionError;
-use datafusion::logical_expr::{Accumulator, Expr, SortExpr};
+use datafusion::logical_expr::{Expr, SortExpr};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::scalar::ScalarValue;
 
 use super::Call;
 use super::function::Kind;
+use super::whole::OfAllRows;
 use crate::coerce::carrier_of;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::KernelCall;
@@ -114,12 +114,12 @@ pub(super) fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<ArrayRef> {
     expr.evaluate(&batch).ok()?.into_array(1).ok()
 }
 
-impl Ordered {
+impl OfAllRows for Ordered {
     fn of(&self, columns: &[ArrayRef]) -> Outcome<ScalarValue> {
         let (directs, rest) = columns.split_at(self.directs);
         let (values, mask) = rest.split_at(rest.len() - usize::from(self.has_filter));
         if directs.iter().any(|direct| direct.is_empty()) {
-            let what = "direct arguments that hang on rows where there are none";
+            let what = "direct arguments that depend on rows where there are none";
             return Err(StatementError::unsupported(what));
         }
         let values = match mask.first() {
@@ -136,7 +136,9 @@ impl Ordered {
             _ => self.rank(directs, &values),
         }
     }
+}
 
+impl Ordered {
     fn null(&self) -> Outcome<ScalarValue> {
         ScalarValue::try_from(&self.call.carrier).map_err(unexpected)
     }
@@ -317,43 +319,6 @@ fn short_float(number: f64) -> String {
             format!("{}e{sign}{:02}", short(mantissa), power.unsigned_abs())
         }
         Err(_) => scientific,
-    }
-}
-
-/// Takes all rows at once, from what keeps them.
-#[derive(Debug)]
-pub(super) struct InOrder {
-    ordered: Arc<Ordered>,
-    columns: Vec<ArrayRef>,
-}
-
-impl InOrder {
-    pub(super) fn new(ordered: Arc<Ordered>) -> Self {
-        Self { ordered, columns: Vec::new() }
-    }
-}
-
-impl Accumulator for InOrder {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
-        assert!(self.columns.is_empty(), "all rows come at once");
-        self.columns = values.to_vec();
-        Ok(())
-    }
-
-    fn evaluate(&mut self) -> QueryResult<ScalarValue> {
-        self.ordered.of(&self.columns).map_err(DataFusionError::from)
-    }
-
-    fn size(&self) -> usize {
-        size_of::<Self>()
-    }
-
-    fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
-        unreachable!("the rows are kept by another")
-    }
-
-    fn merge_batch(&mut self, _: &[ArrayRef]) -> QueryResult<()> {
-        unreachable!("the rows are kept by another")
     }
 }
 

@@ -71,7 +71,7 @@ impl Hash for Whole {
     }
 }
 
-impl Whole {
+impl OfAllRows for Whole {
     fn of(&self, columns: &[ArrayRef]) -> Result<ScalarValue, StatementError> {
         let null = || ScalarValue::try_from(&self.call.carrier).map_err(unexpected);
         let values = &columns[0];
@@ -114,7 +114,9 @@ impl Whole {
             }
         }
     }
+}
 
+impl Whole {
     /// The value that is there most often, the first one of several; none is NULL, equal ones are beside each other.
     fn most_frequent(columns: &[ArrayRef]) -> Result<ScalarValue, StatementError> {
         let keys = &columns[1];
@@ -164,16 +166,25 @@ fn stacked(elements: &ElementType<'_>, values: &ArrayRef) -> Result<ArrayParts, 
     Ok(all)
 }
 
+/// What is computed of all rows together.
+pub(super) trait OfAllRows: fmt::Debug + Send + Sync + 'static {
+    /// The value of columns of all rows.
+    ///
+    /// # Errors
+    /// As the server's function.
+    fn of(&self, columns: &[ArrayRef]) -> Result<ScalarValue, StatementError>;
+}
+
 /// Takes all rows at once, from what keeps them.
 #[derive(Debug)]
 pub(super) struct AtOnce {
-    whole: Arc<Whole>,
+    wanted: Arc<dyn OfAllRows>,
     columns: Vec<ArrayRef>,
 }
 
 impl AtOnce {
-    pub(super) fn new(whole: Arc<Whole>) -> Self {
-        Self { whole, columns: Vec::new() }
+    pub(super) fn new(wanted: Arc<dyn OfAllRows>) -> Self {
+        Self { wanted, columns: Vec::new() }
     }
 }
 
@@ -185,7 +196,7 @@ impl Accumulator for AtOnce {
     }
 
     fn evaluate(&mut self) -> QueryResult<ScalarValue> {
-        self.whole.of(&self.columns).map_err(DataFusionError::from)
+        self.wanted.of(&self.columns).map_err(DataFusionError::from)
     }
 
     fn size(&self) -> usize {

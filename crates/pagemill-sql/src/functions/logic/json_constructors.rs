@@ -7,7 +7,6 @@
 //! Source: `json_build_object_worker` in `src/backend/utils/adt/json.c`, `jsonb_build_object_worker` in `jsonb.c`,
 //! `uniqueifyJsonbObject` in `jsonb_util.c`, PostgreSQL 16 to 18.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef};
@@ -15,7 +14,7 @@ use arrow::datatypes::DataType;
 
 use super::super::rows::Outcome;
 use super::super::{Kernel, KernelCall, call_kernel, implementation};
-use super::json_made::{JsonWriter, finished, no_name, same_name};
+use super::json_made::{JsonWriter, MemberNames, finished, no_name};
 use crate::catalog::Catalog;
 use crate::coerce::{carrier_of, constant};
 use crate::error::{Result, unsupported};
@@ -83,7 +82,7 @@ fn object_of_row(
 ) -> Outcome<Vec<u8>> {
     let is_jsonb = call.carrier != DataType::Utf8;
     let (leaves_out, is_unique) = (call.key.contains(ABSENT), call.key.contains(UNIQUE));
-    let (mut names, mut same) = (HashSet::new(), None);
+    let mut names = MemberNames::new(is_unique);
     let mut text = b"{".to_vec();
     for name in (0..arguments.len()).step_by(2) {
         let is_left_out = leaves_out && arguments[name + 1].is_null(row);
@@ -99,14 +98,7 @@ fn object_of_row(
         }
         let begin = text.len();
         writers[name].write_name(&arguments[name], row, &mut text)?;
-        if is_unique && !names.insert(text[begin..].to_vec()) {
-            let error = same_name(call, &text[begin..]);
-            match is_jsonb {
-                // The server looks when it has all.
-                true => same = Some(error),
-                false => return Err(error),
-            }
-        }
+        names.note(call, &text[begin..])?;
         if is_left_out {
             text.truncate(before);
             continue;
@@ -119,7 +111,8 @@ fn object_of_row(
         }
     }
     text.push(b'}');
-    same.map_or(Ok(text), Err)
+    names.told()?;
+    Ok(text)
 }
 
 fn array(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -253,7 +253,7 @@ pub(crate) fn collected_json(
     };
     let (leaves_out, is_unique) = (call.key.contains("_strict"), call.key.contains("_unique"));
     let mut text = opened.as_bytes().to_vec();
-    let (mut names, mut same): (HashSet<Vec<u8>>, _) = (HashSet::new(), None);
+    let mut names = MemberNames::new(is_unique);
     for row in 0..columns[0].len() {
         let is_left_out = leaves_out && columns[columns.len() - 1].is_null(row);
         if is_left_out && !(is_unique && shape == JsonShape::Object) {
@@ -274,14 +274,7 @@ pub(crate) fn collected_json(
                 }
                 let begin = text.len();
                 writers[0].write_name(&columns[0], row, &mut text)?;
-                if is_unique && !names.insert(text[begin..].to_vec()) {
-                    let error = same_name(call, &text[begin..]);
-                    match call.key.starts_with("jsonb") {
-                        // The server looks when it has all.
-                        true => same = Some(error),
-                        false => return Err(error),
-                    }
-                }
+                names.note(call, &text[begin..])?;
                 if is_left_out {
                     text.truncate(before);
                     continue;
@@ -299,22 +292,52 @@ pub(crate) fn collected_json(
             }
         }
     }
-    if let Some(error) = same {
-        return Err(error);
-    }
+    names.told()?;
     text.extend_from_slice(closed.as_bytes());
     finished(call, vec![Some(text)])
 }
 
-/// Of jsonb the server does not say which.
-#[cold]
-pub(super) fn same_name(call: &KernelCall, name: &[u8]) -> StatementError {
-    let message = "duplicate JSON object key value";
-    let message = match call.key.starts_with("jsonb") {
-        true => message.to_owned(),
-        false => format!("{message}: {}", String::from_utf8_lossy(name)),
-    };
-    StatementError::new(SAME_NAME, message)
+/// The names of an object's members, where each may stand once.
+pub(super) struct MemberNames {
+    is_unique: bool,
+    known: HashSet<Vec<u8>>,
+    same: Option<StatementError>,
+}
+
+impl MemberNames {
+    pub(super) fn new(is_unique: bool) -> Self {
+        Self { is_unique, known: HashSet::new(), same: None }
+    }
+
+    /// Takes note of a name. Of a jsonb the server looks when it has all, and does not say which.
+    ///
+    /// # Errors
+    /// When it stands there already.
+    pub(super) fn note(&mut self, call: &KernelCall, name: &[u8]) -> Outcome<()> {
+        if !self.is_unique || self.known.insert(name.to_vec()) {
+            return Ok(());
+        }
+        let message = "duplicate JSON object key value";
+        let waits = call.key.starts_with("jsonb");
+        let message = match waits {
+            true => message.to_owned(),
+            false => format!("{message}: {}", String::from_utf8_lossy(name)),
+        };
+        let error = StatementError::new(SAME_NAME, message);
+        match waits {
+            true => self.same = Some(error),
+            false => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// What was found and not told yet.
+    ///
+    /// # Errors
+    /// That.
+    pub(super) fn told(self) -> Outcome<()> {
+        self.same.map_or(Ok(()), Err)
+    }
 }
 
 pub(super) fn finished(call: &KernelCall, texts: Vec<Option<Vec<u8>>>) -> Outcome<ArrayRef> {

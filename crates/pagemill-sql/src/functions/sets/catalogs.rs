@@ -1,7 +1,7 @@
 //! Rows about partitions and sequences, and options taken apart.
 //!
-//! Source: `src/backend/utils/adt/partitionfuncs.c`, `pg_options_to_table` in `src/backend/foreign/foreign.c`, PostgreSQL 14
-//! to 18.
+//! Source: `src/backend/utils/adt/partitionfuncs.c`, `pg_options_to_table` in `src/backend/foreign/foreign.c`,
+//! `pg_sequence_parameters` in `src/backend/commands/sequence.c`, PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
 
@@ -16,6 +16,7 @@ use pagemill_types::builtin::oid;
 use super::super::keys::payloads;
 use super::super::rows::Outcome;
 use super::super::system::sequences::stored;
+use super::super::system::statement_error;
 use super::{Cells, Series, SetCall, made};
 use crate::catalog::Catalog;
 use crate::error::{SqlState, StatementError};
@@ -152,6 +153,56 @@ pub(super) fn sequence(
             out[1].scalar(ScalarValue::Boolean(Some(is_called)))
         }
         None => out[..2].iter_mut().try_for_each(Cells::null),
+    }))
+}
+
+/// A row of `pg_sequence`.
+struct Counting {
+    ty: Oid,
+    /// Start, least, most, step.
+    numbers: [i64; 4],
+    has_cycle: bool,
+    cache: i64,
+}
+
+/// How a sequence counts.
+pub(super) fn sequence_parameters(
+    call: &SetCall,
+    arguments: &[ArrayRef],
+    row: usize,
+) -> Outcome<Box<dyn Series>> {
+    let sequence = Oid(arguments[0].as_primitive::<UInt32Type>().value(row));
+    let columns = [
+        "seqrelid",
+        "seqtypid",
+        "seqstart",
+        "seqmin",
+        "seqmax",
+        "seqincrement",
+        "seqcycle",
+        "seqcache",
+    ];
+    let mut found = None;
+    for_each_row(call.catalog.values(), "pg_sequence", &columns, |row| {
+        if row.oid(0) == sequence {
+            let numbers = [2, 3, 4, 5].map(|at| row.int8(at));
+            let (ty, has_cycle, cache) = (row.oid(1), row.bool(6), row.int8(7));
+            found = Some(Counting { ty, numbers, has_cycle, cache });
+        }
+        Ok(())
+    })
+    .map_err(statement_error)?;
+    let missing = || {
+        let message = format!("cache lookup failed for sequence {}", sequence.0);
+        StatementError::new(SqlState("XX000"), message)
+    };
+    Ok(made(vec![found.ok_or_else(missing)?], |counting, out| {
+        for (out, number) in out.iter_mut().zip(counting.numbers) {
+            out.int8(number);
+        }
+        out[4].scalar(ScalarValue::Boolean(Some(counting.has_cycle)))?;
+        out[5].int8(counting.cache);
+        out[6].scalar(ScalarValue::UInt32(Some(counting.ty.0)))
     }))
 }
 

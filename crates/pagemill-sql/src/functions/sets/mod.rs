@@ -362,7 +362,7 @@ fn of_system(asked: &Asked<'_>) -> Option<Known> {
             let counts = counts.map(|name| (name, oid::INT8));
             let others =
                 [("cycle_option", oid::BOOL), ("cache_size", oid::INT8), ("data_type", oid::OID)];
-            Known::one_row(wal_files::sequence_parameters, &[&counts[..], &others].concat())
+            Known::one_row(catalogs::sequence_parameters, &[&counts[..], &others].concat())
         }
         "pg_get_keywords" => {
             let columns = [

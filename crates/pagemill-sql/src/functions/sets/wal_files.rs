@@ -1,24 +1,20 @@
-//! Functions that give one row of several values: the segment of a WAL file, the file of a position, and how a sequence counts.
+//! Functions that give one row about WAL files: the segment of one, and the file of a position.
 //!
 //! Invariant: names of WAL files are told where it is known how WAL goes on.
 //!
 //! Source: `pg_split_walfile_name` and `pg_walfile_name_offset` in `src/backend/access/transam/xlogfuncs.c`,
-//! `pg_sequence_parameters` in `src/backend/commands/sequence.c`, PostgreSQL 14 to 18.
+//! PostgreSQL 14 to 18.
 
-use arrow::array::{ArrayRef, AsArray as _};
-use arrow::datatypes::UInt32Type;
+use arrow::array::ArrayRef;
 use datafusion::scalar::ScalarValue;
-use pagemill_format::Oid;
 
 use super::super::keys::{payloads, strings};
 use super::super::numeric::value::Number;
 use super::super::numeric::{column, value::Value};
 use super::super::rows::Outcome;
 use super::super::system::session_facts::{segment_of, wal_file, wal_of};
-use super::super::system::statement_error;
 use super::{Series, SetCall, made, parameter};
 use crate::error::{SqlState, StatementError};
-use crate::system_rows::for_each_row;
 
 /// Digits of a WAL file's name: timeline, log and segment of eight each.
 const NAME_DIGITS: usize = 24;
@@ -68,56 +64,6 @@ pub(super) fn places(
         out[0].text(&file)?;
         out[1].int4(offset);
         Ok(())
-    }))
-}
-
-/// A row of `pg_sequence`.
-struct Counting {
-    ty: Oid,
-    /// Start, least, most, step.
-    numbers: [i64; 4],
-    has_cycle: bool,
-    cache: i64,
-}
-
-/// How a sequence counts.
-pub(super) fn sequence_parameters(
-    call: &SetCall,
-    arguments: &[ArrayRef],
-    row: usize,
-) -> Outcome<Box<dyn Series>> {
-    let sequence = Oid(arguments[0].as_primitive::<UInt32Type>().value(row));
-    let columns = [
-        "seqrelid",
-        "seqtypid",
-        "seqstart",
-        "seqmin",
-        "seqmax",
-        "seqincrement",
-        "seqcycle",
-        "seqcache",
-    ];
-    let mut found = None;
-    for_each_row(call.catalog.values(), "pg_sequence", &columns, |row| {
-        if row.oid(0) == sequence {
-            let numbers = [2, 3, 4, 5].map(|at| row.int8(at));
-            let (ty, has_cycle, cache) = (row.oid(1), row.bool(6), row.int8(7));
-            found = Some(Counting { ty, numbers, has_cycle, cache });
-        }
-        Ok(())
-    })
-    .map_err(statement_error)?;
-    let missing = || {
-        let message = format!("cache lookup failed for sequence {}", sequence.0);
-        StatementError::new(SqlState("XX000"), message)
-    };
-    Ok(made(vec![found.ok_or_else(missing)?], |counting, out| {
-        for (out, number) in out.iter_mut().zip(counting.numbers) {
-            out.int8(number);
-        }
-        out[4].scalar(ScalarValue::Boolean(Some(counting.has_cycle)))?;
-        out[5].int8(counting.cache);
-        out[6].scalar(ScalarValue::UInt32(Some(counting.ty.0)))
     }))
 }
 

@@ -24,4 +24,3 @@ mod sent;
 
 pub use coordinator::{ExportOrder, ExportSummary, run};
 pub(super) use doing::Exporter;
-pub(super) use rpc::ExportService;

@@ -2,23 +2,19 @@
 //!
 //! Invariants: a message is of bounded size; a question whose asker is gone is not answered any more.
 
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use datafusion::error::DataFusionError;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::uri::PathAndQuery;
-use tonic::body::Body;
 use tonic::metadata::MetadataMap;
-use tonic::server::{NamedService, UnaryService};
-use tonic::{Code, Extensions, Request, Response, Status};
-use tower::Service;
+use tonic::{Code, Extensions, Request, Status};
 use url::Url;
 
 use super::super::channels::Connections;
 use super::super::errors::{received, to_send};
+use super::super::one_question::{Answers, as_json};
 use super::super::plain_codec::Plain;
 use super::doing::Exporter;
 use super::sent::{Answered, Asked};
@@ -80,54 +76,19 @@ pub(super) async fn ask(
     }
 }
 
-/// What answers.
-#[derive(Clone)]
-pub(in super::super) struct ExportService(pub(in super::super) Arc<Exporter>);
-
-impl NamedService for ExportService {
+impl Answers for Exporter {
     const NAME: &'static str = "pagemill.Export";
-}
+    const PATH: &'static str = PATH;
+    const LONGEST: usize = MOST_MESSAGE;
 
-impl Service<http::Request<Body>> for ExportService {
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<http::Response<Body>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let call = Call(self.0.clone());
-        async move {
-            if request.uri().path() != PATH {
-                return Ok(Status::unimplemented("there is one question").into_http());
-            }
-            let mut server =
-                tonic::server::Grpc::new(Plain).max_decoding_message_size(MOST_MESSAGE);
-            Ok(server.unary(call, request).await)
-        }
-        .boxed()
-    }
-}
-
-struct Call(Arc<Exporter>);
-
-impl UnaryService<Vec<u8>> for Call {
-    type Response = Vec<u8>;
-    type Future = BoxFuture<'static, Result<Response<Vec<u8>>, Status>>;
-
-    fn call(&mut self, request: Request<Vec<u8>>) -> Self::Future {
-        let exporter = self.0.clone();
+    fn respond(self: Arc<Self>, asked: Vec<u8>) -> BoxFuture<'static, Result<Vec<u8>, Status>> {
         async move {
             let refused =
                 |error: Error| Status::failed_precondition(to_send(error.into()).to_string());
-            let asked = serde_json::from_slice(request.get_ref());
+            let asked = serde_json::from_slice(&asked);
             let asked: Asked =
                 asked.map_err(|_| Status::failed_precondition("a question of another program"))?;
-            let answered = exporter.answer(asked).await.map_err(refused)?;
-            let json = serde_json::to_vec(&answered);
-            json.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+            as_json(&self.answer(asked).await.map_err(refused)?)
         }
         .boxed()
     }
