@@ -43,7 +43,7 @@ const ROLLED_BACK: &str = "
 const MORE_CHANGES: &str = "update kept set c = c - 1 where k % 50 = 3";
 
 /// Each with the index that tells all, if one does.
-const ASKED: [(&str, Option<&str>); 17] = [
+const ASKED: [(&str, Option<&str>); 19] = [
     ("select count(c), sum(c), count(*), count(distinct c) from kept", Some("kept_c")),
     ("select c, count(*) from kept group by c order by 2 desc, 1 limit 20", Some("kept_c")),
     ("select count(*) from kept where c > 1500", Some("kept_c")),
@@ -64,6 +64,8 @@ const ASKED: [(&str, Option<&str>); 17] = [
         None,
     ),
     ("select c from (select c from kept offset 39490) s where c is null and c > 0", Some("kept_c")),
+    ("select c from kept", None),
+    ("select c, c + 1 from kept limit 5 offset 20", None),
 ];
 
 fn answer(cluster: &TestCluster, arguments: &[&str]) -> Result<std::process::Output> {

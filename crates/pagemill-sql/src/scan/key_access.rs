@@ -5,7 +5,8 @@
 //!
 //! Invariants: every row comes from the index or from the table, by its block, which does not change; so all threads of a scan
 //! have to take the same way, and several machines, which decide each for itself, do not take it. A damaged index is not
-//! stepped over here, so that where damage is left out the table is read.
+//! stepped over here, so that where damage is left out the table is read. Rows come in the order of the index's file: those that are
+//! only read and shown come from the table.
 //!
 //! Source: `check_index_only` in `src/backend/optimizer/path/indxpath.c`, PostgreSQL 14 to 18.
 
@@ -88,8 +89,8 @@ pub(super) fn covering_index(
     table: &Table,
 ) -> Result<Option<Arc<SearchIndex>>> {
     let context = &source.context;
-    let can_be = !context.cuts_counts && context.on_damage == OnDamage::Stop;
-    if !can_be || table.blocks() < LEAST_BLOCKS || source.is_count() {
+    let is_alone = !context.cuts_counts && context.on_damage == OnDamage::Stop;
+    if !is_alone || source.shows_order || table.blocks() < LEAST_BLOCKS || source.is_count() {
         return Ok(None);
     }
     let looked_at = source.filters.columns();

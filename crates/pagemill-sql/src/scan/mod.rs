@@ -32,6 +32,7 @@ mod stepwise;
 mod system_columns;
 mod tid_access;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -87,6 +88,8 @@ pub(crate) struct ScanContext {
     pub(crate) start: i64,
     /// True where counts of rows, too, are cut into ranges of blocks, for several machines.
     pub(crate) cuts_counts: bool,
+    /// True where rows are only read and shown, which is in the order of the files.
+    shows_order: AtomicBool,
     /// What there is to say of how the statement ran.
     notices: Mutex<Vec<String>>,
     /// The name by which workers are asked what scans met there; none where nobody asks.
@@ -113,6 +116,7 @@ impl ScanContext {
             running: watch::Sender::new(()),
             start: now(),
             cuts_counts: false,
+            shows_order: AtomicBool::new(false),
             notices: Mutex::default(),
             #[cfg(feature = "workers")]
             account: None,
@@ -154,10 +158,20 @@ impl ScanContext {
             running: self.running.clone(),
             start: self.start,
             cuts_counts: self.cuts_counts,
+            shows_order: AtomicBool::new(self.shows_order()),
             notices: Mutex::default(),
             #[cfg(feature = "workers")]
             account: self.account.clone(),
         }
+    }
+
+    /// Says, before scans are planned, that the order of their rows shows.
+    pub(crate) fn show_order(&self) {
+        self.shows_order.store(true, Ordering::Relaxed);
+    }
+
+    fn shows_order(&self) -> bool {
+        self.shows_order.load(Ordering::Relaxed)
     }
 
     /// The damage that was left out so far, each with its place.

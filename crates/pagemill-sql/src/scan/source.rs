@@ -57,6 +57,8 @@ pub(crate) struct RelationSource {
     /// Of a partitioned table.
     partitions: Option<KnownPartitions>,
     pub(super) index: IndexAccess,
+    /// True where the order of the rows shows.
+    pub(super) shows_order: bool,
     /// Those that alone are wanted, where that is known.
     pub(super) first_rows: Option<Arc<WantedRows>>,
     schema: TableSchema,
@@ -110,6 +112,7 @@ impl RelationSource {
             filters: ScanFilters::default(),
             partitions: table.is_partitioned().then(|| KnownPartitions::of(table)),
             index: IndexAccess::default(),
+            shows_order: table.context.shows_order(),
             first_rows: None,
             projection: SplitProjection::unprojected(&schema),
             schema,

@@ -88,10 +88,11 @@ impl Session {
     pub(super) async fn plan(
         &self,
         bound: &Bound,
-        cancel: &Progress,
+        scans: &ScanContext,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let mut state = self.context.state();
         if !gains_by_jobs(&bound.plan)? {
+            scans.show_order();
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
         let mut plan = state.create_physical_plan(&bound.plan).await?;
@@ -103,7 +104,7 @@ impl Session {
             plan = state.create_physical_plan(&bound.plan).await?;
         }
         let (plan, task) = with_runtime_filters(plan, &state)?;
-        Ok((interruptible(plan, cancel)?, task))
+        Ok((interruptible(plan, &scans.progress)?, task))
     }
 
     /// Binds and plans: with joins for the queries in expressions, and where that cannot be, running them for each row.
@@ -133,7 +134,7 @@ impl Session {
                 return Ok((bound, plan, task));
             }
         }
-        let (plan, task) = self.plan(&bound, &scans.progress).await?;
+        let (plan, task) = self.plan(&bound, scans).await?;
         Ok((bound, plan, task))
     }
 

@@ -223,6 +223,7 @@ impl Session {
         let bound = self.bind((query, &parameters), &scans, false)?;
         let mut state = self.context.state();
         if !gains_by_jobs(&bound.plan)? {
+            scans.show_order();
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
         let (catalog, plan, row_security) = (&self.catalog, &bound.plan, self.row_security);
