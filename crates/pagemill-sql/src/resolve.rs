@@ -10,7 +10,7 @@ use pagemill_types::builtin::oid;
 
 use crate::catalog::{CastContext, CastRow, Catalog, FunctionRow, OperatorRow};
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
-use crate::types::{ANY, RECORD, UNKNOWN};
+use crate::types::{ANY, RECORD, RECORDS, UNKNOWN};
 use range_family::RangeFamily;
 
 /// The pseudo-types that stand for the types of the arguments.
@@ -253,6 +253,10 @@ fn no_operator(
     right: Oid,
     reason: Unresolved,
 ) -> Error {
+    if left == Some(RECORDS) || right == RECORDS {
+        let message = format!("the operator {name} of arrays of records");
+        return StatementError::unsupported(message).into();
+    }
     let left = left.map_or(String::new(), |left| catalog.type_name(left) + " ");
     let what = format!("{left}{name} {}", catalog.type_name(right));
     match reason {
@@ -385,6 +389,14 @@ fn no_function(
         let message = format!("function {what} is not unique");
         let error = StatementError::new(SqlState::AMBIGUOUS_FUNCTION, message);
         return error.with_hint("You might need to add explicit type casts.").into();
+    }
+    // A row is one of the types that its table inherits from, too, or is a table of.
+    let is_row = |oid: &Oid| catalog.type_row(*oid).is_some_and(|row| row.kind == b'c');
+    let takes_row = |row: &FunctionRow| row.arguments.iter().any(is_row);
+    let may_be_taken = given.iter().any(is_row) && catalog.functions_named(name).any(takes_row);
+    if may_be_taken || given.contains(&RECORDS) {
+        let message = format!("rows, or an array of them, as arguments of {name}");
+        return StatementError::unsupported(message).into();
     }
     let error = StatementError::new(
         SqlState::UNDEFINED_FUNCTION,

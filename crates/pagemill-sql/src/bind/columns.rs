@@ -8,7 +8,7 @@ use sqlparser::ast::{
     SetExpr,
 };
 
-use super::scope::{folded, refuse_unreadable};
+use super::scope::{folded, refuse_unreadable, seen_from};
 use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::forms::{FIELDS, NO_COLUMN};
@@ -91,15 +91,12 @@ impl Binder<'_> {
     }
 
     fn columns_of(&mut self, name: &ObjectName) -> Result<Vec<BoundColumn>> {
-        let parts = super::from::name_parts(name)?;
-        match self.level().scope.qualified_table(&parts)? {
-            Some(table) => Ok(table.columns.clone()),
-            None => {
-                let wanted = last_name(name);
-                let message = format!("missing FROM-clause entry for table \"{wanted}\"");
-                fail(SqlState::UNDEFINED_TABLE, message)
-            }
-        }
+        let (table, depth) = self.table_by_star(name)?;
+        let seen = |column: &BoundColumn| {
+            let typed = seen_from(&column.typed, depth, self.nests)?;
+            Ok(BoundColumn { name: column.name.clone(), typed })
+        };
+        table.columns.iter().map(seen).collect()
     }
 }
 

@@ -9,8 +9,8 @@ use datafusion::logical_expr::{Expr, is_not_null, is_null, lit, not};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
-    BinaryOperator, CastKind, Expr as Syntax, FunctionArg, FunctionArgExpr, FunctionArguments,
-    ObjectNamePart, Spanned as _, UnaryOperator, Value,
+    BinaryOperator, CastKind, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, ObjectNamePart, Spanned as _, UnaryOperator, Value,
 };
 
 use super::Binder;
@@ -502,9 +502,7 @@ pub(super) fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
         _ => return None,
     };
     let FunctionArguments::List(list) = &call.args else { return None };
-    let is_row = matches!(&call.name.0[..], [ObjectNamePart::Identifier(name)]
-        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row"));
-    if !is_row || !list.clauses.is_empty() || list.duplicate_treatment.is_some() {
+    if !is_row(call) || !list.clauses.is_empty() || list.duplicate_treatment.is_some() {
         return None;
     }
     let field = |argument: &FunctionArg| match argument {
@@ -512,6 +510,12 @@ pub(super) fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
         _ => None,
     };
     list.args.iter().map(field).collect()
+}
+
+/// True for `ROW(…)`.
+pub(super) fn is_row(call: &Function) -> bool {
+    matches!(&call.name.0[..], [ObjectNamePart::Identifier(name)]
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row"))
 }
 
 /// The array of `ALL (…)`, which the parser takes for a function behind LIKE.

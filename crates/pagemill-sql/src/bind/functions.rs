@@ -15,6 +15,7 @@ use sqlparser::ast::{
 use super::Binder;
 use super::argument_forms::{is_local, is_variadic};
 use super::defaults::FunctionName;
+use super::expressions::is_row;
 use super::inlining::is_inlined;
 use super::ordered_sets::is_of_ordered_set;
 use super::query::{boolean, sort};
@@ -107,7 +108,7 @@ impl Binder<'_> {
         if name == FIELDS {
             return unsupported("an expression before .* in this place");
         }
-        if schema.is_none() && name == "row" {
+        if is_row(call) {
             let arguments = self.call_arguments(call)?;
             return self.row_of_fields(arguments.typed);
         }
@@ -298,6 +299,9 @@ impl Binder<'_> {
                     found.typed.push(self.expr(syntax)?);
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => found.is_star = true,
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) if is_row(call) => {
+                    found.typed.extend(self.fields_by_star(table)?);
+                }
                 FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
                     found.typed.push(self.row_by_star(table)?);
                 }
@@ -620,7 +624,7 @@ fn is_form(name: &str) -> bool {
     JSON.contains(&name) || OTHERS.contains(&name)
 }
 
-fn contains_outer(expr: &Expr) -> bool {
+pub(super) fn contains_outer(expr: &Expr) -> bool {
     use datafusion::common::tree_node::TreeNode as _;
     expr.exists(|inner| Ok(matches!(inner, Expr::OuterReferenceColumn(..)))).unwrap_or(true)
 }

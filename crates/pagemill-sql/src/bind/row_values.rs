@@ -101,11 +101,24 @@ impl Binder<'_> {
 
     /// `t.*` where one value stands.
     pub(super) fn row_by_star(&self, name: &ObjectName) -> Result<Typed> {
+        let (table, depth) = self.table_by_star(name)?;
+        let parts = name_parts(name)?;
+        self.row_of_table(table, depth).map_err(|e| at(e, parts[0]))
+    }
+
+    /// `t.*` among the fields of `ROW(…)`, which are the columns then.
+    pub(super) fn fields_by_star(&self, name: &ObjectName) -> Result<Vec<Typed>> {
+        let (table, depth) = self.table_by_star(name)?;
+        table.columns.iter().map(|column| seen_from(&column.typed, depth, self.nests)).collect()
+    }
+
+    /// The table that a name before `.*` means, and how many queries around it is.
+    pub(super) fn table_by_star(&self, name: &ObjectName) -> Result<(&ScopeTable, usize)> {
         let parts = name_parts(name)?;
         for (depth, level) in self.in_sight().enumerate() {
             let found = level.scope.qualified_table(&parts).map_err(|e| at(e, parts[0]))?;
             if let Some(table) = found {
-                return self.row_of_table(table, depth).map_err(|e| at(e, parts[0]));
+                return Ok((table, depth));
             }
         }
         let wanted = super::columns::last_name(name);

@@ -116,6 +116,10 @@ impl Binder<'_> {
                 return fail(SqlState("42809"), message);
             }
         };
+        let is_known = |(known, _): &&(Expr, Typed)| *known == expr && !expr.is_volatile();
+        if let Some((_, stand_in)) = self.level().windows.iter().find(is_known) {
+            return Ok(stand_in.clone());
+        }
         let fresh = self.fresh(name);
         let stand_in = typed.with_expr(super::query::column(&fresh));
         self.level().windows.push((expr, stand_in.clone()));

@@ -69,3 +69,4 @@ with recursive x(i) as (values ('a'), ('b') union all (with z as (select * from 
 with recursive x(n) as (select 1 union all (with recursive z(m) as (select n from x union all select m + 1 from z where m < 3) select m from z where m < 3)) select * from x;
 with recursive x(t) as (select name collate "C" from people where id = 1 union all select (t || 'x') collate "POSIX" from x where length(t) < 9) select * from x;
 select row((p).*, 1) from people p where id = 1;
+select array(select percentile_disc(a) within group (order by p.id) from (values (0.3), (0.7)) v(a) group by a) from people p where id < 3;

@@ -112,3 +112,5 @@ select count(*) from (select distinct p from people p) s;
 select array_agg(p) from (select 1 as a) p;
 select p, o from (select 1 as a) p full join (select 2 as b) o on p.a = o.b order by 1 nulls first;
 select id from people where (id, id) not in (select id, 1 from people) and id < 5 order by 1;
+select row(v.a, s.*), row(s.*) = row(1, 'x'), row(v.*, 7)::text from (values (1), (2)) v(a), (select 1 as b, 'x'::text as c) s order by v.a;
+select array(select row(v.a, s.*) from (select id, ok from orders, (values (true)) b(ok) where id < 3) s order by 1) from (values (1), (2)) v(a) order by v.a;

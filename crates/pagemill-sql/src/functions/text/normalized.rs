@@ -81,6 +81,11 @@ const UNKNOWN_BEFORE: &[(u32, u32, u32)] = &[
     (0x1E6F5, 0x1E6F5, 19),
 ];
 
+/// What stands before the final consonants of Hangul, and is none.
+///
+/// Source: `recompose_code` in `src/common/unicode_norm.c`, PostgreSQL 18.4 and 18.6.
+const FINAL_BASE: char = '\u{11A7}';
+
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
         "unicode_normalize_func" => |call, a| {
@@ -120,7 +125,12 @@ impl Context {
                 return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
             }
         };
-        match text.chars().find(|character| is_unknown(*character, self.major)) {
+        // Minor releases differ in whether a syllable takes up the mark before the first final consonant.
+        let composes = !form.to_ascii_uppercase().ends_with('D');
+        let is_open = |character: &char| {
+            is_unknown(*character, self.major) || composes && *character == FINAL_BASE
+        };
+        match text.chars().find(is_open) {
             None => Ok(made(text)),
             Some(character) => {
                 let what = format!("the normal form of U+{:04X}", u32::from(character));
