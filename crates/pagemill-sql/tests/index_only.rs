@@ -43,7 +43,7 @@ const ROLLED_BACK: &str = "
 const MORE_CHANGES: &str = "update kept set c = c - 1 where k % 50 = 3";
 
 /// Each with the index that tells all, if one does.
-const ASKED: [(&str, Option<&str>); 19] = [
+const ASKED: [(&str, Option<&str>); 17] = [
     ("select count(c), sum(c), count(*), count(distinct c) from kept", Some("kept_c")),
     ("select c, count(*) from kept group by c order by 2 desc, 1 limit 20", Some("kept_c")),
     ("select count(*) from kept where c > 1500", Some("kept_c")),
@@ -64,8 +64,6 @@ const ASKED: [(&str, Option<&str>); 19] = [
         None,
     ),
     ("select c from (select c from kept offset 39490) s where c is null and c > 0", Some("kept_c")),
-    ("select c from kept", None),
-    ("select c, c + 1 from kept limit 5 offset 20", None),
 ];
 
 fn answer(cluster: &TestCluster, arguments: &[&str]) -> Result<std::process::Output> {
@@ -113,8 +111,14 @@ fn an_index_alone_answers_as_its_table_does() -> Result<()> {
     cluster.psql("postgres", TABLES)?;
     cluster.psql("postgres", "vacuum analyze kept")?;
     let expected = known(&cluster)?;
+    let shown = "select c, c + 1 from kept";
+    let in_order =
+        cluster.psql("postgres", &format!("copy ({shown} order by ctid) to stdout csv"))?;
     cluster.stop()?;
     check(&cluster, &expected, true)?;
+    // Rows that are only shown come as they lie in the table.
+    let told = answered(&cluster, shown)?;
+    assert_eq!(told.lines().skip(1).collect::<Vec<_>>(), in_order.lines().collect::<Vec<_>>());
     check_damage(&cluster)?;
     cluster.start()?;
     cluster.psql("postgres", CHANGES)?;

@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, is_not_null, is_null, lit, not};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     BinaryOperator, CastKind, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, ObjectNamePart, Spanned as _, UnaryOperator, Value,
@@ -147,8 +148,21 @@ impl Binder<'_> {
         }
     }
 
+    /// The fields of a row that is written out; `t.*` among them are the columns.
+    pub(super) fn written_fields(&self, syntax: &Syntax) -> Result<Option<Vec<Syntax>>> {
+        let Some(fields) = row_fields(syntax) else { return Ok(None) };
+        let mut all = Vec::with_capacity(fields.len());
+        for field in fields {
+            match field {
+                Syntax::QualifiedWildcard(table, _) => all.extend(self.names_by_star(&table)?),
+                field => all.push(field),
+            }
+        }
+        Ok(Some(all))
+    }
+
     fn null_test(&mut self, syntax: &Syntax, test: fn(Expr) -> Expr) -> Result<Typed> {
-        if let Some(parts) = row_fields(syntax) {
+        if let Some(parts) = self.written_fields(syntax)? {
             // A row is NULL when all of its fields are, and NOT NULL when none is.
             let parts = parts.iter().map(|part| Ok(test(self.expr(part)?.expr)));
             let all = parts.collect::<Result<Vec<Expr>>>()?.into_iter().reduce(Expr::and);
@@ -179,7 +193,7 @@ impl Binder<'_> {
     }
 
     fn distinct_test(&mut self, a: &Syntax, b: &Syntax, is_distinct: bool) -> Result<Typed> {
-        if let (Some(a), Some(b)) = (row_fields(a), row_fields(b)) {
+        if let (Some(a), Some(b)) = (self.written_fields(a)?, self.written_fields(b)?) {
             if a.len() != b.len() {
                 return fail(SqlState::SYNTAX_ERROR, UNEQUAL_ROWS);
             }
@@ -237,10 +251,12 @@ impl Binder<'_> {
         if is_comparison(op) && [left, right].into_iter().any(is_bare_comparison) {
             return fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{op}\""));
         }
-        if let (Some(a), Some(b)) = (row_fields(left), row_fields(right)) {
+        if let (Some(a), Some(b)) = (self.written_fields(left)?, self.written_fields(right)?) {
             return self.rows(&a, op, &b);
         }
-        if let (Some(fields), Syntax::Subquery(query)) = (row_fields(left), unnested(right)) {
+        if let (Some(fields), Syntax::Subquery(query)) =
+            (self.written_fields(left)?, unnested(right))
+        {
             return self.row_and_query(&fields, op, query);
         }
         let name = operator_name(op)?;
@@ -257,7 +273,8 @@ impl Binder<'_> {
     ///
     /// Source: `a_expr` in `src/backend/parser/gram.y`, PostgreSQL 14 to 18.
     fn overlaps(&mut self, left: &Syntax, right: &Syntax) -> Result<Typed> {
-        let (Some(first), Some(second)) = (row_fields(left), row_fields(right)) else {
+        let (Some(first), Some(second)) = (self.written_fields(left)?, self.written_fields(right)?)
+        else {
             return unsupported("OVERLAPS of what is no row in parentheses");
         };
         for (side, fields) in [("left", &first), ("right", &second)] {
@@ -494,8 +511,8 @@ pub(super) fn truth_value(expr: Expr) -> Typed {
 
 const UNEQUAL_ROWS: &str = "unequal number of entries in row expressions";
 
-/// The fields of `(a, b)` or `ROW(a, b)`.
-pub(super) fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
+/// The fields of `(a, b)` or `ROW(a, b)`, as they are written.
+fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
     let call = match syntax {
         Syntax::Tuple(fields) => return Some(fields.clone()),
         Syntax::Function(call) => call,
@@ -507,13 +524,16 @@ pub(super) fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
     }
     let field = |argument: &FunctionArg| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(field)) => Some(field.clone()),
+        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
+            Some(Syntax::QualifiedWildcard(table.clone(), AttachedToken::empty()))
+        }
         _ => None,
     };
     list.args.iter().map(field).collect()
 }
 
 /// True for `ROW(…)`.
-pub(super) fn is_row(call: &Function) -> bool {
+fn is_row(call: &Function) -> bool {
     matches!(&call.name.0[..], [ObjectNamePart::Identifier(name)]
         if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row"))
 }

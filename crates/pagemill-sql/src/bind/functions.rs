@@ -15,7 +15,6 @@ use sqlparser::ast::{
 use super::Binder;
 use super::argument_forms::{is_local, is_variadic};
 use super::defaults::FunctionName;
-use super::expressions::is_row;
 use super::inlining::is_inlined;
 use super::ordered_sets::is_of_ordered_set;
 use super::query::{boolean, sort};
@@ -108,9 +107,10 @@ impl Binder<'_> {
         if name == FIELDS {
             return unsupported("an expression before .* in this place");
         }
-        if is_row(call) {
-            let arguments = self.call_arguments(call)?;
-            return self.row_of_fields(arguments.typed);
+        if let Some(fields) = self.written_fields(&Syntax::Function(call.clone()))? {
+            let fields = fields.iter().map(|field| self.expr(field));
+            let fields = fields.collect::<Result<Vec<Typed>>>()?;
+            return self.row_of_fields(fields);
         }
         let is_aggregate = self.is_aggregate(&name);
         let before = self.level().allowed;
@@ -299,9 +299,6 @@ impl Binder<'_> {
                     found.typed.push(self.expr(syntax)?);
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => found.is_star = true,
-                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) if is_row(call) => {
-                    found.typed.extend(self.fields_by_star(table)?);
-                }
                 FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
                     found.typed.push(self.row_by_star(table)?);
                 }
@@ -584,7 +581,8 @@ impl Binder<'_> {
                 let (from, zone) = (self.expr(timestamp)?, self.expr(time_zone)?);
                 self.call("timezone", vec![zone, from])
             }
-            Syntax::Tuple(fields) => {
+            Syntax::Tuple(_) => {
+                let fields = self.written_fields(syntax)?.unwrap_or_default(); // default: a row has some
                 let fields = fields.iter().map(|field| self.expr(field));
                 let fields = fields.collect::<Result<Vec<Typed>>>()?;
                 self.row_of_fields(fields)

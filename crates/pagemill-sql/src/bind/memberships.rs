@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
-use super::expressions::{operator_name, row_fields, truth_value, unnested};
+use super::expressions::{operator_name, truth_value, unnested};
 use super::json_clauses::predicate;
 use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
@@ -70,10 +70,12 @@ impl Binder<'_> {
         if let Some(said) = predicate(list) {
             return self.is_json(syntax, said, negated);
         }
-        if let Some(fields) = row_fields(syntax) {
+        if let Some(fields) = self.written_fields(syntax)? {
             let mut all: Option<Expr> = None;
             for item in list {
-                let Some(item) = row_fields(item) else { return unsupported("a row IN values") };
+                let Some(item) = self.written_fields(item)? else {
+                    return unsupported("a row IN values");
+                };
                 let pair = self.rows(&fields, &BinaryOperator::Eq, &item)?.expr;
                 all = Some(all.map_or_else(|| pair.clone(), |before| before.or(pair.clone())));
             }
@@ -131,13 +133,10 @@ impl Binder<'_> {
         if *op != plain {
             let name = operator_name(op)?;
             return match right {
-                Syntax::Subquery(query) if row_fields(left).is_some() => {
-                    let fields = row_fields(left).unwrap_or_default();
-                    self.row_and_rows(&fields, op, query, is_all)
-                }
-                Syntax::Subquery(query) => {
-                    self.over_elements(left, &name, &array_of_query(query), is_all)
-                }
+                Syntax::Subquery(query) => match self.written_fields(left)? {
+                    Some(fields) => self.row_and_rows(&fields, op, query, is_all),
+                    None => self.over_elements(left, &name, &array_of_query(query), is_all),
+                },
                 array => self.over_elements(left, &name, array, is_all),
             };
         }

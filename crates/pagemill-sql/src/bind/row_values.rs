@@ -3,12 +3,13 @@
 //! Source: `transformWholeRowRef`, `transformIndirection` in `src/backend/parser/parse_expr.c`, `ParseComplexProjection` in
 //! `parse_func.c`, PostgreSQL 18.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
 use pagemill_cluster::RelationKind;
 use pagemill_types::builtin::oid;
-use sqlparser::ast::{AccessExpr, Expr as Syntax, ObjectName};
+use sqlparser::ast::{AccessExpr, Expr as Syntax, Ident, ObjectName};
 
 use super::from::name_parts;
 use super::scope::{ScopeTable, at, folded, seen_from};
@@ -106,10 +107,19 @@ impl Binder<'_> {
         self.row_of_table(table, depth).map_err(|e| at(e, parts[0]))
     }
 
-    /// `t.*` among the fields of `ROW(…)`, which are the columns then.
-    pub(super) fn fields_by_star(&self, name: &ObjectName) -> Result<Vec<Typed>> {
-        let (table, depth) = self.table_by_star(name)?;
-        table.columns.iter().map(|column| seen_from(&column.typed, depth, self.nests)).collect()
+    /// `t.*` among the fields of a row, which are the columns then, each by its name.
+    pub(super) fn names_by_star(&self, name: &ObjectName) -> Result<Vec<Syntax>> {
+        let (table, _) = self.table_by_star(name)?;
+        let names: HashSet<&str> = table.columns.iter().map(|column| &*column.name).collect();
+        if names.len() < table.columns.len() {
+            return unsupported("columns of one name in a row");
+        }
+        let of_table = |column: &BoundColumn| {
+            let own = Ident::with_quote('"', &column.name);
+            let parts = name_parts(name)?.into_iter().cloned();
+            Ok(Syntax::CompoundIdentifier(parts.chain([own]).collect()))
+        };
+        table.columns.iter().map(of_table).collect()
     }
 
     /// The table that a name before `.*` means, and how many queries around it is.

@@ -19,7 +19,7 @@ use sqlparser::ast::{
 };
 
 use super::correlation::{is_product, without_guards};
-use super::expressions::{has_no_common_key, row_fields, truth_value, unnested};
+use super::expressions::{has_no_common_key, truth_value, unnested};
 use super::lateral::outer_columns;
 use super::row_memberships::rows_as_joins;
 use super::row_order::RowOrder;
@@ -295,7 +295,7 @@ impl Binder<'_> {
         query: &Query,
         negated: bool,
     ) -> Result<Typed> {
-        if let Some(fields) = row_fields(unnested(syntax)) {
+        if let Some(fields) = self.written_fields(unnested(syntax))? {
             let found = self.row_and_rows(&fields, &BinaryOperator::Eq, query, false)?;
             return Ok(if negated { truth_value(not(found.expr)) } else { found });
         }
