@@ -13,15 +13,21 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::optimizer::{ApplyOrder, Optimizer};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::null_equalities::{OneEquality, PUTS_TOGETHER};
+
 /// The rule that hands conditions down, by the name that it gives itself.
 const HANDS_DOWN: &str = "push_down_filter";
 
-/// The engine's rules, of which the one that hands conditions down passes no group of all rows.
+/// The engine's rules, of which the one that hands conditions down passes no group of all rows, and the one that puts joins together
+/// keeps whether NULL equals NULL.
 pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let found = rules.iter_mut().filter(|rule| rule.name() == HANDS_DOWN);
     let guarded = found.map(|rule| *rule = Arc::new(AboveGlobalGroups(Arc::clone(rule)))).count();
     assert!(guarded > 0, "the engine has a rule {HANDS_DOWN}");
+    let found = rules.iter_mut().filter(|rule| rule.name() == PUTS_TOGETHER);
+    let guarded = found.map(|rule| *rule = Arc::new(OneEquality(Arc::clone(rule)))).count();
+    assert!(guarded > 0, "the engine has a rule {PUTS_TOGETHER}");
     rules
 }
 

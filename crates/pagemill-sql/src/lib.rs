@@ -30,6 +30,7 @@ mod long_constants;
 mod long_sorts;
 pub mod named_workers;
 mod nested;
+mod null_equalities;
 mod numbers;
 pub mod output;
 pub mod parameters;

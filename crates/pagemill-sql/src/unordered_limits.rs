@@ -1,4 +1,4 @@
-//! Rows that a LIMIT or OFFSET takes without an order, which a sort above must not change.
+//! Rows that a LIMIT or OFFSET takes without an order, which a sort above must not change, and those that it takes in one.
 //!
 //! The engine moves a sort below such a limit, as any rows would do for it: `(SELECT … LIMIT 3) ORDER BY x` became the first three
 //! of all, and behind an OFFSET there were none. The server takes the rows that come first, and sorts these.
@@ -9,7 +9,9 @@
 //!   scan              limit                      scan
 //! ```
 //!
-//! Invariant: no sort passes a step that cuts off rows in no order; the steps that stand in its way are gone when the rule is done.
+//! It also took the sort below an OFFSET away where nothing above asks for the order.
+//!
+//! Invariant: each limit takes its rows of the sort that was below it; no sort passes a step that cuts off rows in no order; the steps that stand in its way are gone when the rule is done.
 //!
 //! Source: `subquery_is_pushdown_safe` in `src/backend/optimizer/path/allpaths.c`, PostgreSQL 14 to 18.
 
@@ -17,10 +19,14 @@ use std::sync::Arc;
 
 use datafusion::common::Result as QueryResult;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
+use datafusion::common::tree_node::{
+    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
+};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::barrier::{barred_from_sorts, behind_sorts};
 
@@ -30,6 +36,41 @@ pub(crate) const MOVES_SORTS: &str = "EnsureRequirements";
 /// That rule, for plans whose limits keep their rows.
 #[derive(Debug)]
 pub(crate) struct UnorderedLimits(pub(crate) Arc<dyn PhysicalOptimizerRule + Send + Sync>);
+
+/// Marks a sort that the rule must not take away, as it takes none away of which only the first rows are wanted.
+const KEPT: usize = usize::MAX;
+
+/// The sort that a limit takes its rows of, kept.
+fn with_kept_sort(
+    node: Arc<dyn ExecutionPlan>,
+) -> QueryResult<Transformed<Arc<dyn ExecutionPlan>>> {
+    if !node.is::<GlobalLimitExec>() && !node.is::<LocalLimitExec>() {
+        return Ok(Transformed::no(node));
+    }
+    let below = Arc::clone(node.children()[0]);
+    let below = below.transform_down(|node| match node.downcast_ref::<SortExec>() {
+        Some(sort) => {
+            let is_plain = sort.fetch().is_none();
+            let kept = is_plain.then(|| Arc::new(sort.with_fetch(Some(KEPT))) as _);
+            Ok(Transformed::new(kept.unwrap_or(node), is_plain, TreeNodeRecursion::Jump))
+        }
+        None if node.children().len() == 1 => Ok(Transformed::no(node)),
+        None => Ok(Transformed::new(node, false, TreeNodeRecursion::Jump)),
+    })?;
+    match below.transformed {
+        true => {
+            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            Ok(Transformed::yes(node.replace_children(vec![below.data], options)?))
+        }
+        false => Ok(Transformed::no(node)),
+    }
+}
+
+fn without_mark(node: Arc<dyn ExecutionPlan>) -> QueryResult<Transformed<Arc<dyn ExecutionPlan>>> {
+    let marked = node.downcast_ref::<SortExec>().filter(|sort| sort.fetch() == Some(KEPT));
+    let plain = marked.map(|sort| Arc::new(sort.with_fetch(None)) as Arc<dyn ExecutionPlan>);
+    Ok(plain.map_or_else(|| Transformed::no(node), Transformed::yes))
+}
 
 impl PhysicalOptimizerRule for UnorderedLimits {
     fn optimize(
@@ -49,8 +90,8 @@ impl PhysicalOptimizerRule for UnorderedLimits {
             let kept = barred_from_sorts(&*node).cloned();
             Ok(kept.map_or_else(|| Transformed::no(node), Transformed::yes))
         };
-        let plan = plan.transform_up(kept).data()?;
-        self.0.optimize(plan, config)?.transform_up(free).data()
+        let plan = plan.transform_up(kept).data()?.transform_down(with_kept_sort).data()?;
+        self.0.optimize(plan, config)?.transform_up(free).data()?.transform_up(without_mark).data()
     }
 
     fn name(&self) -> &str {

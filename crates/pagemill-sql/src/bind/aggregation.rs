@@ -22,6 +22,7 @@ use sqlparser::ast::{
 };
 
 use super::columns::is_marked;
+use super::functions::contains_outer;
 use super::ordered_sets::{DirectArguments, with_nulls};
 use super::query::{column, ordinal};
 use super::recursion_rules::INVALID_RECURSION;
@@ -83,6 +84,9 @@ impl Groups {
     fn places(&self, arguments: &[Expr]) -> Result<Vec<usize>> {
         let place = |argument: &Expr| {
             let found = self.exprs.iter().position(|typed| typed.expr == *argument);
+            if found.is_none() && contains_outer(argument) {
+                return unsupported("GROUPING of an outer query's columns");
+            }
             found.ok_or_else(|| {
                 let message = "arguments to GROUPING must be grouping expressions of the associated query level";
                 StatementError::new(SqlState::GROUPING_ERROR, message).into()

@@ -32,7 +32,8 @@ impl Binder<'_> {
                 }
                 SelectItem::UnnamedExpr(syntax) => {
                     let typed = self.selected(syntax)?;
-                    columns.push(BoundColumn { name: figured_name(syntax), typed });
+                    let name = figured_name(syntax, self.star_name.as_deref());
+                    columns.push(BoundColumn { name, typed });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     let typed = self.selected(expr)?;
@@ -122,20 +123,20 @@ pub(super) fn last_name(name: &ObjectName) -> String {
     }
 }
 
-/// The name that the server would give a column without an alias.
-pub(super) fn figured_name(syntax: &Syntax) -> String {
-    figured(syntax).0.unwrap_or_else(|| UNNAMED.to_owned())
+/// The name that the server would give a column without an alias; `star` is that of the first column of a query's `*`.
+fn figured_name(syntax: &Syntax, star: Option<&str>) -> String {
+    figured(syntax, star).0.unwrap_or_else(|| UNNAMED.to_owned())
 }
 
 /// The name, and whether it is a strong one, which stands before that of a cast around it.
-fn figured(syntax: &Syntax) -> (Option<String>, bool) {
+fn figured(syntax: &Syntax, star: Option<&str>) -> (Option<String>, bool) {
     let strong = |name: &str| (Some(name.to_owned()), true);
     match syntax {
         Syntax::Identifier(ident) => (Some(folded(ident)), true),
         Syntax::CompoundIdentifier(parts) => (parts.last().map(folded), true),
-        Syntax::Nested(inner) => figured(inner),
+        Syntax::Nested(inner) => figured(inner, star),
         Syntax::Function(Function { name, .. }) => (Some(last_name(name)), true),
-        Syntax::Cast { expr, data_type, .. } => match figured(expr) {
+        Syntax::Cast { expr, data_type, .. } => match figured(expr, star) {
             (Some(name), true) => (Some(name), true),
             _ => (Some(super::type_names::shown_name(data_type)), false),
         },
@@ -143,12 +144,14 @@ fn figured(syntax: &Syntax) -> (Option<String>, bool) {
             (Some(super::type_names::shown_name(&typed.data_type)), false)
         }
         Syntax::Interval(_) => (Some("interval".to_owned()), false),
-        Syntax::Collate { expr, .. } => figured(expr),
+        Syntax::Collate { expr, .. } => figured(expr, star),
         Syntax::IsNormalized { negated: false, .. } => (Some("is_normalized".to_owned()), true),
-        Syntax::Case { else_result, .. } => match else_result.as_deref().map(figured) {
-            Some((Some(name), true)) => (Some(name), true),
-            _ => (Some("case".to_owned()), false),
-        },
+        Syntax::Case { else_result, .. } => {
+            match else_result.as_deref().map(|syntax| figured(syntax, star)) {
+                Some((Some(name), true)) => (Some(name), true),
+                _ => (Some("case".to_owned()), false),
+            }
+        }
         Syntax::Extract { .. } => strong("extract"),
         Syntax::Position { .. } => strong("position"),
         Syntax::Substring { shorthand: true, .. } => strong("substr"),
@@ -173,13 +176,16 @@ fn figured(syntax: &Syntax) -> (Option<String>, bool) {
             });
             match field {
                 Some(name) => (Some(name), true),
-                None => figured(root),
+                None => figured(root, star),
             }
         }
         Syntax::Subquery(query) => match &*query.body {
             SetExpr::Select(select) => match select.projection.first() {
                 Some(SelectItem::ExprWithAlias { alias, .. }) => (Some(folded(alias)), true),
-                Some(SelectItem::UnnamedExpr(inner)) => figured(inner),
+                Some(SelectItem::UnnamedExpr(inner)) => figured(inner, star),
+                Some(SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)) => {
+                    (star.map(str::to_owned), true)
+                }
                 _ => (None, false),
             },
             // The columns of VALUES are numbered.

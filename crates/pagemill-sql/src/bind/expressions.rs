@@ -388,10 +388,8 @@ impl Binder<'_> {
             UnaryOperator::QuestionPipe => "?|",
             _ => return unsupported(format!("the operator {op}")),
         };
-        if let ("-", Syntax::Value(value)) = (name, syntax)
-            && let Value::Number(digits, _) = &value.value
-        {
-            return self.number(&format!("-{digits}"));
+        if let ("-", Some(digits)) = (name, number_written(syntax)) {
+            return self.number(&negated(&digits));
         }
         // A sign binds more tightly than ^, which the parser has the other way around.
         if let (Syntax::BinaryOp { left, op: BinaryOperator::PGExp, right }, "-" | "+") =
@@ -509,6 +507,25 @@ pub(super) fn truth_value(expr: Expr) -> Typed {
     Typed::new(expr, PgType::new(oid::BOOL), DataType::Boolean)
 }
 
+/// The digits of a number, with the minus before it, in parentheses or not.
+///
+/// Source: `doNegate` in `src/backend/parser/gram.y`, PostgreSQL 14 to 18.
+fn number_written(syntax: &Syntax) -> Option<String> {
+    match syntax {
+        Syntax::Nested(inner) => number_written(inner),
+        Syntax::UnaryOp { op: UnaryOperator::Minus, expr } => Some(negated(&number_written(expr)?)),
+        Syntax::Value(value) => match &value.value {
+            Value::Number(digits, _) => Some(digits.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn negated(digits: &str) -> String {
+    digits.strip_prefix('-').map_or_else(|| format!("-{digits}"), str::to_owned)
+}
+
 const UNEQUAL_ROWS: &str = "unequal number of entries in row expressions";
 
 /// The fields of `(a, b)` or `ROW(a, b)`, as they are written.
@@ -530,6 +547,18 @@ fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
         _ => None,
     };
     list.args.iter().map(field).collect()
+}
+
+/// What is refused.
+pub(super) const ROW_OF_TYPE: &str = "a row that is cast to a type, held against others";
+
+/// True for `ROW(…)::type`, which the server takes for the row that is written out where it holds it against the items of IN.
+pub(super) fn is_row_of_type(syntax: &Syntax) -> bool {
+    matches!(unnested(syntax), Syntax::Cast { expr, .. } if row_fields(unnested(expr)).is_some())
+}
+
+pub(super) fn refuse_row_of_type(syntax: &Syntax) -> Result<()> {
+    if is_row_of_type(syntax) { unsupported(ROW_OF_TYPE) } else { Ok(()) }
 }
 
 /// True for `ROW(…)`.

@@ -34,6 +34,9 @@ use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
 use crate::types::{PgType, UNKNOWN};
 
+/// What is refused.
+pub(super) const OF_OUTER_QUERY: &str = "an aggregate of an outer query's columns";
+
 /// What stands between the parentheses of a call.
 pub(super) struct CallArguments<'q> {
     pub(super) typed: Vec<Typed>,
@@ -120,7 +123,10 @@ impl Binder<'_> {
         }
         if is_aggregate && call.over.is_none() {
             // Inside of an aggregate stands neither.
-            self.check_aggregate(&name)?;
+            // In a query within one, it may be the outer query's, as its arguments tell.
+            if self.levels.len() == 1 {
+                self.check_aggregate(&name)?;
+            }
             self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
         }
         let around = std::mem::replace(&mut self.level().in_window_call, call.over.is_some());
@@ -367,6 +373,11 @@ impl Binder<'_> {
         call: &Function,
         arguments: CallArguments<'_>,
     ) -> Result<Typed> {
+        let is_own = |typed: &Typed| !typed.expr.column_refs().is_empty();
+        let is_outer = |typed: &Typed| contains_outer(&typed.expr);
+        if arguments.typed.iter().any(is_outer) && !arguments.typed.iter().any(is_own) {
+            return unsupported(OF_OUTER_QUERY);
+        }
         self.check_aggregate(&chosen.function.name)?;
         let expr = self.aggregate_expr(chosen, call, arguments)?;
         self.put_aside(&chosen.function.name, expr)
@@ -380,7 +391,7 @@ impl Binder<'_> {
         }
         let only_outer = !expr.expr.column_refs().is_empty() || !contains_outer(&expr.expr);
         if !only_outer {
-            return unsupported("an aggregate of an outer query's columns");
+            return unsupported(OF_OUTER_QUERY);
         }
         let fresh = self.fresh(name);
         let stand_in = expr.with_expr(super::query::column(&fresh));

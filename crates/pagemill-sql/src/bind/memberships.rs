@@ -11,7 +11,9 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
-use super::expressions::{operator_name, truth_value, unnested};
+use super::expressions::{
+    ROW_OF_TYPE, is_row_of_type, operator_name, refuse_row_of_type, truth_value, unnested,
+};
 use super::json_clauses::predicate;
 use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
@@ -69,6 +71,9 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         if let Some(said) = predicate(list) {
             return self.is_json(syntax, said, negated);
+        }
+        if let [_] = list {
+            refuse_row_of_type(syntax)?;
         }
         if let Some(fields) = self.written_fields(syntax)? {
             let mut all: Option<Expr> = None;
@@ -134,6 +139,7 @@ impl Binder<'_> {
             let name = operator_name(op)?;
             return match right {
                 Syntax::Subquery(query) => match self.written_fields(left)? {
+                    None if is_row_of_type(left) => unsupported(ROW_OF_TYPE),
                     Some(fields) => self.row_and_rows(&fields, op, query, is_all),
                     None => self.over_elements(left, &name, &array_of_query(query), is_all),
                 },

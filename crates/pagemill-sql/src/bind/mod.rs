@@ -145,6 +145,8 @@ pub(crate) struct Binder<'b> {
     names_itself: bool,
     /// True where a query that refers to the row around it is run for each, not made a join.
     nests: bool,
+    /// The first column of the last `(SELECT * …)` that was bound as a value.
+    star_name: Option<String>,
     /// How many views stand around the place that is being bound.
     views: usize,
     /// Whose rights count in the view that is being bound; `None` for the session's.
@@ -187,6 +189,7 @@ impl<'b> Binder<'b> {
             keeps_literals: false,
             names_itself: false,
             nests: false,
+            star_name: None,
             views: 0,
             reader: None,
             is_stored: false,

@@ -13,7 +13,7 @@ use pagemill_format::Oid;
 use sqlparser::ast::Function;
 
 use super::Binder;
-use super::functions::{CallArguments, contains_outer};
+use super::functions::{CallArguments, OF_OUTER_QUERY, contains_outer};
 use super::query::sort;
 use super::scope::Allowed;
 use crate::catalog::Catalog;
@@ -88,7 +88,7 @@ impl Binder<'_> {
         // What is sorted says whose aggregate it is, whatever the direct arguments are of.
         let is_own = values.iter().any(|value| !value.expr.column_refs().is_empty());
         if !is_own && values.iter().any(|value| contains_outer(&value.expr)) {
-            return unsupported("an aggregate of an outer query's columns");
+            return unsupported(OF_OUTER_QUERY);
         }
         if typed.iter().chain(&values).any(Typed::is_row) {
             return unsupported("a row in WITHIN GROUP");

@@ -8,9 +8,10 @@ use datafusion::functions_aggregate::expr_fn::{first_value, max, min};
 use datafusion::functions_window::rank::rank_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFrame, WindowFunctionDefinition, cast,
-    lit,
+    Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowFunctionDefinition, cast, lit,
 };
+use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{Distinct, Select, SelectFlavor};
 
@@ -314,7 +315,12 @@ impl Binder<'_> {
             args: Vec::new(),
             partition_by: Vec::new(),
             order_by,
-            window_frame: WindowFrame::new(Some(false)),
+            // Ranks look at no frame; one of ranges the engine would make of the keys.
+            window_frame: WindowFrame::new_bounds(
+                WindowFrameUnits::Rows,
+                WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+                WindowFrameBound::CurrentRow,
+            ),
             filter: None,
             null_treatment: None,
             distinct: false,

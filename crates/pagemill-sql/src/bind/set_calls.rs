@@ -25,6 +25,7 @@ use crate::catalog::{CastContext, FunctionRow, SQL_LANGUAGE};
 use crate::coerce::{brought, coerce, result_collation, signature};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
+use crate::functions::keys;
 use crate::functions::logic::records::makes_rows;
 use crate::functions::row_values::row;
 use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find, with_fields};
@@ -386,7 +387,9 @@ impl Binder<'_> {
             let has_query = argument.expr.exists(|inner| Ok(is_query(inner)))?;
             match has_query {
                 true => {
-                    let (expr, typed) = self.named(&argument, "argument");
+                    // NULL where the query has no rows, whatever it is made of.
+                    let value = keys::unchanged(&self.catalog, &argument);
+                    let (expr, typed) = self.named(&argument.with_expr(value), "argument");
                     below.push(expr);
                     exprs.push(typed.expr);
                 }

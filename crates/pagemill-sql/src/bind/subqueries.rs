@@ -16,15 +16,16 @@ use datafusion::logical_expr::{
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     BinaryOperator, Expr as Syntax, Function, FunctionArguments, Ident, ObjectName, Query,
+    SelectItem, SetExpr,
 };
 
 use super::correlation::{is_product, without_guards};
-use super::expressions::{has_no_common_key, truth_value, unnested};
+use super::expressions::{has_no_common_key, refuse_row_of_type, truth_value, unnested};
 use super::lateral::outer_columns;
 use super::row_memberships::rows_as_joins;
 use super::row_order::RowOrder;
 use super::scope::Allowed;
-use super::{Binder, Bound};
+use super::{Binder, Bound, BoundColumn};
 use crate::catalog::TypeRow;
 use crate::coerce::{brought, constant};
 use crate::error::{Result, SqlState, fail, unsupported};
@@ -168,7 +169,10 @@ impl Binder<'_> {
         if columns.len() != 1 {
             return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
         }
-        let typed = columns.remove(0).typed;
+        let BoundColumn { name, typed } = columns.remove(0);
+        if is_starred(query) {
+            self.star_name = Some(name);
+        }
         if typed.is_row() && typed.ty.oid != RECORD {
             let stored = shown_row(&self.catalog, &typed);
             let name = self.fresh("row");
@@ -295,6 +299,7 @@ impl Binder<'_> {
         query: &Query,
         negated: bool,
     ) -> Result<Typed> {
+        refuse_row_of_type(syntax)?;
         if let Some(fields) = self.written_fields(unnested(syntax))? {
             let found = self.row_and_rows(&fields, &BinaryOperator::Eq, query, false)?;
             return Ok(if negated { truth_value(not(found.expr)) } else { found });
@@ -391,6 +396,13 @@ impl Binder<'_> {
         let told = Expr::Case(Case { expr: None, when_then_expr, else_expr });
         Ok(if is_negated { not(told) } else { told })
     }
+}
+
+/// True where the first item of the select list is a `*`.
+fn is_starred(query: &Query) -> bool {
+    let SetExpr::Select(select) = &*query.body else { return false };
+    let first = select.projection.first();
+    matches!(first, Some(SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)))
 }
 
 /// A function that gives rows for one of the query around cannot become a join.

@@ -70,3 +70,8 @@ with recursive x(n) as (select 1 union all (with recursive z(m) as (select n fro
 with recursive x(t) as (select name collate "C" from people where id = 1 union all select (t || 'x') collate "POSIX" from x where length(t) < 9) select * from x;
 select row((p).*, 1) from people p where id = 1;
 select array(select percentile_disc(a) within group (order by p.id) from (values (0.3), (0.7)) v(a) group by a) from people p where id < 3;
+select (select max(v.x) from (values (max(o.id))) v(x)) from people o;
+select (select i.x from (values (1),(2)) i(x) where i.x = min(o.id)) from people o;
+select o.ok, (select grouping(o.ok) from people i where i.id=1) from people o group by rollup(o.ok);
+select 'a' where row(null,null)::item not in (row(1,'a')::item);
+select 'a' where row(1,'a')::item in (select row(2,'')::item from people where false);

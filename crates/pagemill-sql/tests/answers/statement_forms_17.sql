@@ -41,7 +41,7 @@ select json_array(id, name returning varchar) from people where id < 3 order by 
 select json_array(select id from people where id < 4 order by id), json_array(select id from people where id < 4 order by id desc returning text);
 select json_array(select i from (values (null::int[]), ('{1,2}'), (null), ('{3,4}')) v(i)), json_array(select i from (values (null::int[]), ('{1,2}')) v(i) returning jsonb);
 select json_array(select 1 where false), json_array(select null::int), json_array(with x as (select 1) values (true)), json_array(values (1), (2));
-select json_array((select 1) union all select 2), json_array((select 1));
+select json_array((select 1) union all select 1), json_array((select 1));
 select json_array(select '[1]' format json), json_array(select '[1]'), json_array(select '\x5b5d'::bytea format json encoding utf8 returning bytea);
 select id, json_array(select o.id from orders o where o.id between p.id and p.id + 2 order by 1) as a from people p where id < 3 order by id;
 select json_array(select from people);

@@ -12,9 +12,11 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
 };
+use datafusion::scalar::ScalarValue;
 
 use super::amounts::Amounts;
 use super::collected::{Collected, Collection, Concatenation, list_fields};
+use super::distinct_bits::DistinctBits;
 use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
 use super::floating::{FloatMoments, FloatSum};
@@ -39,6 +41,7 @@ pub(super) enum Kind {
     /// Of pairs of floats.
     Pairs(OfPairs),
     Extreme(Extreme),
+    DistinctBits,
     Concatenation,
     Whole(Arc<Whole>),
     Ordered(Arc<Ordered>),
@@ -64,6 +67,7 @@ impl Kind {
             (Self::Amounts { is_checked }, _) => Box::new(Amounts::new(*is_checked)),
             (Self::Pairs(wanted), _) => Box::new(Pairs::new(*wanted)),
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
+            (Self::DistinctBits, _) => Box::new(DistinctBits::new(result)),
             (Self::Concatenation, carrier) => Box::new(Concatenation::new(carrier)),
             (Self::Whole(whole), _) => Box::new(AtOnce::new(whole.clone())),
             (Self::Ordered(ordered), _) => Box::new(AtOnce::new(ordered.clone())),
@@ -73,7 +77,7 @@ impl Kind {
     fn state(&self, carriers: &[DataType]) -> Vec<(String, DataType)> {
         let named = |name: &str, carrier: &DataType| (name.to_owned(), carrier.clone());
         match self {
-            Self::Exact(_) | Self::Intervals(_) | Self::Amounts { .. } => {
+            Self::Exact(_) | Self::Intervals(_) | Self::Amounts { .. } | Self::DistinctBits => {
                 vec![named("sums", &DataType::Binary)]
             }
             Self::Float(Wanted::Sum) => vec![named("sum", &carriers[0])],
@@ -93,7 +97,11 @@ impl Kind {
     pub(super) fn is_any_order(&self) -> bool {
         matches!(
             self,
-            Self::Exact(_) | Self::Intervals(_) | Self::Amounts { .. } | Self::Extreme(_)
+            Self::Exact(_)
+                | Self::Intervals(_)
+                | Self::Amounts { .. }
+                | Self::Extreme(_)
+                | Self::DistinctBits
         )
     }
 }
@@ -146,6 +154,16 @@ impl AggregateUDFImpl for PgAggregate {
 
     fn return_type(&self, _: &[DataType]) -> QueryResult<DataType> {
         Ok(self.result.clone())
+    }
+
+    /// Of no rows, where a join finds none for a row, and in an empty frame.
+    fn default_value(&self, carrier: &DataType) -> QueryResult<ScalarValue> {
+        let none = match &self.kind {
+            Kind::Pairs(OfPairs::Count) => Some(ScalarValue::Int64(Some(0))),
+            Kind::Ordered(ordered) => ordered.place.of_no_rows(),
+            _ => None,
+        };
+        none.map_or_else(|| ScalarValue::try_from(carrier), Ok)
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> QueryResult<Box<dyn Accumulator>> {

@@ -7,6 +7,7 @@
 
 mod amounts;
 mod collected;
+mod distinct_bits;
 mod exact;
 mod extreme;
 mod floating;
@@ -121,6 +122,9 @@ pub(crate) fn aggregate(
         ("bool_or", "bool") => Ok(Some(call.same_carrier(bool_or_udaf()))),
         ("bit_and", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_and_udaf()))),
         ("bit_or", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_or_udaf()))),
+        ("bit_xor", "int2" | "int4" | "int8") if call.call.distinct => {
+            call.distinct_bits().map(Some)
+        }
         ("bit_xor", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_xor_udaf()))),
         ("string_agg", "text,text" | "bytea,bytea") => call.concatenation().map(Some),
         ("array_agg", "anynonarray") => call.whole(Making::Array).map(Some),
@@ -292,6 +296,11 @@ impl Call<'_> {
             }
             false => unsupported(format!("{} by a key", self.name)),
         }
+    }
+
+    fn distinct_bits(self) -> Result<Typed> {
+        let Typed { expr, carrier, .. } = self.argument().clone();
+        self.ours(Kind::DistinctBits, vec![expr], carrier)
     }
 
     fn exact(self, wanted: Wanted) -> Result<Typed> {

@@ -60,6 +60,16 @@ impl Place {
             _ => return None,
         })
     }
+
+    /// What it is where there are no rows, if not NULL: the row is the only one then.
+    pub(super) fn of_no_rows(self) -> Option<ScalarValue> {
+        match self {
+            Self::At | Self::Between => None,
+            Self::Rank | Self::DenseRank => Some(ScalarValue::Int64(Some(1))),
+            Self::PercentRank => Some(ScalarValue::Float64(Some(0.0))),
+            Self::CumeDist => Some(ScalarValue::Float64(Some(1.0))),
+        }
+    }
 }
 
 /// Such an aggregate.

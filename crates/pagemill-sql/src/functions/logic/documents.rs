@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-fn is_space(character: char) -> bool {
+pub(super) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r')
 }
 

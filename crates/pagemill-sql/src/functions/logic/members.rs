@@ -18,7 +18,8 @@ use super::super::rows::{Made, Outcome};
 use super::super::text::has_no_encoding;
 use super::super::{Implementation, KernelCall};
 use super::documents::{
-    Kind, as_text, element, elements, member, members, require_characters, trimmed, unescaped,
+    Kind, as_text, element, elements, is_space, member, members, require_characters, trimmed,
+    unescaped,
 };
 use crate::catalog::Catalog;
 use crate::error::{SqlState, StatementError};
@@ -178,6 +179,10 @@ pub(super) fn texts_of(payload: &[u8]) -> Outcome<Vec<Option<String>>> {
 }
 
 pub(super) fn at_path<'t>(text: &'t str, path: &[String]) -> Outcome<Option<&'t str>> {
+    if path.is_empty() && !matches!(Kind::of(text), Kind::Object | Kind::Array) {
+        // A scalar keeps the blanks before it.
+        return Ok(Some(text.trim_end_matches(is_space)));
+    }
     let mut found = trimmed(text);
     for step in path {
         let next = match Kind::of(found) {
