@@ -1,17 +1,21 @@
 #!/bin/sh
 # Installs the PostgreSQL server the oracle tests cannot do without (version 15, Debian's package), its psql
-# included. Safe to run again. The package's own cluster is not needed and is not created.
+# included, in the newest minor version there is: what servers write and say differs among them in small things. Safe to run again.
+# The package's own cluster is not needed and is not created.
 set -eu
 
 major=15
-if [ -x "/usr/lib/postgresql/$major/bin/postgres" ]; then
-    echo "PostgreSQL $major is already installed"
-    exit 0
-fi
-
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
+
+if [ -x "/usr/lib/postgresql/$major/bin/postgres" ]; then
+    as_root apt-get update -qq >/dev/null && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+        -o Dpkg::Options::=--force-confold --only-upgrade "postgresql-$major" "postgresql-client-$major" >/dev/null ||
+        echo "SKIPPED: no news of Debian's PostgreSQL $major"
+    "/usr/lib/postgresql/$major/bin/postgres" --version
+    exit 0
+fi
 
 if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
     as_root mkdir -p /etc/postgresql-common

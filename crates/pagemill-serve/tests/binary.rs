@@ -9,7 +9,7 @@ mod support;
 
 use anyhow::{Context as _, Result, ensure};
 use driver::{Bytes, connect, runtime, server_client, told, user};
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, is_before_15_20};
 use support::Served;
 use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, NoTls};
@@ -160,13 +160,17 @@ fn what_the_server_sends_is_sent_and_taken() -> Result<()> {
     let types = "create type mood as enum ('sad', 'ok'); create type texts as range (subtype = text, collation = \"C\");
         create type pair as (n int, t text, d date, r int4range, m mood)";
     cluster.psql("postgres", types)?;
+    let is_old = is_before_15_20(&cluster)?;
     let expected = runtime()?.block_on(async { all(&server_client(&cluster).await?).await })?;
     cluster.stop()?;
     let served = Served::start(&cluster, &["-p", "5432"])?;
     runtime()?.block_on(async {
         let client = connect(served.directory.path(), 5432, &user(&cluster)?).await?;
         let found = all(&client).await?;
-        let differing: Vec<_> = expected.iter().zip(&found).filter(|(a, b)| a != b).collect();
+        // Minor versions before 15.20 sent a tsquery without words, and did not take it.
+        let is_known = |answer: &str| is_old && answer.starts_with("tsquery : ");
+        let differing = expected.iter().zip(&found).filter(|(a, b)| a != b && !is_known(a));
+        let differing: Vec<_> = differing.collect();
         ensure!(differing.is_empty() && expected.len() == found.len(), "{differing:#?}");
         let client = connect(served.directory.path(), 5432, &user(&cluster)?).await?;
         let wrong = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 25, 0x7F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 1];

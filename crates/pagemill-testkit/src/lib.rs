@@ -59,4 +59,4 @@ pub use scratch::Medium;
 pub use server::{ClusterOptions, TestCluster};
 pub use session::Session;
 pub use skips::skipped;
-pub use versions::each_of;
+pub use versions::{each_of, is_before_15_20};

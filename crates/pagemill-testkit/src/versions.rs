@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 
 use crate::install::{PgInstall, REQUIRED_MAJOR};
+use crate::server::TestCluster;
 
 /// Runs a check with each of these installations, and fails with all that failed.
 ///
@@ -38,4 +39,13 @@ pub fn each_of(installs: &[PgInstall], check: impl Fn(&PgInstall) -> Result<()> 
     failures.sort();
     let told: Vec<String> = failures.into_iter().map(|(_, told)| told).collect();
     assert!(told.is_empty(), "\n{}", told.join("\n"));
+}
+
+/// Whether a server is of a minor version before 15.20, which says and sends some things otherwise.
+///
+/// # Errors
+/// When it does not answer.
+pub fn is_before_15_20(cluster: &TestCluster) -> Result<bool> {
+    let number = cluster.psql("postgres", "show server_version_num")?;
+    Ok(number.trim().parse::<u32>()? < 150_020)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, skipped};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, is_before_15_20, skipped};
 
 const DATABASE: &str = "regression";
 
@@ -59,6 +59,10 @@ fn pg_dump_writes_what_the_regression_suite_leaves() -> Result<()> {
     let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
     let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
     let mut cluster = TestCluster::create(&install, &options)?;
+    if is_before_15_20(&cluster)? {
+        skipped("a server before 15.20, which writes aliases in rules in another way");
+        return Ok(());
+    }
     run_suite(&cluster, &suite)?;
     let expected = super::dump(super::server_dumper(&cluster).arg(DATABASE).output()?)?;
     ensure!(expected.lines().count() > 400_000, "there is much to compare");
