@@ -9,7 +9,10 @@ as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-if [ -x "/usr/lib/postgresql/$major/bin/postgres" ]; then
+if [ -x "/usr/lib/postgresql/$major/bin/postgres" ] && ls /run/postgresql/"$major"-*.pid >/dev/null 2>&1; then
+    echo "SKIPPED: a server of PostgreSQL $major runs here, and is left as it is"
+    exit 0
+elif [ -x "/usr/lib/postgresql/$major/bin/postgres" ]; then
     as_root apt-get update -qq >/dev/null && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
         -o Dpkg::Options::=--force-confold --only-upgrade "postgresql-$major" "postgresql-client-$major" >/dev/null ||
         echo "SKIPPED: no news of Debian's PostgreSQL $major"

@@ -37,7 +37,8 @@ pub(crate) const MOVES_SORTS: &str = "EnsureRequirements";
 #[derive(Debug)]
 pub(crate) struct UnorderedLimits(pub(crate) Arc<dyn PhysicalOptimizerRule + Send + Sync>);
 
-/// Marks a sort that the rule must not take away, as it takes none away of which only the first rows are wanted.
+/// Marks a sort that the rule must not take away, as it takes none away of which only the first rows are wanted. What the rule makes
+/// of it wants as many.
 const KEPT: usize = usize::MAX;
 
 /// The sort that a limit takes its rows of, kept.
@@ -67,8 +68,8 @@ fn with_kept_sort(
 }
 
 fn without_mark(node: Arc<dyn ExecutionPlan>) -> QueryResult<Transformed<Arc<dyn ExecutionPlan>>> {
-    let marked = node.downcast_ref::<SortExec>().filter(|sort| sort.fetch() == Some(KEPT));
-    let plain = marked.map(|sort| Arc::new(sort.with_fetch(None)) as Arc<dyn ExecutionPlan>);
+    let is_marked = node.fetch() == Some(KEPT);
+    let plain = if is_marked { node.with_fetch(None) } else { None };
     Ok(plain.map_or_else(|| Transformed::no(node), Transformed::yes))
 }
 

@@ -35,7 +35,7 @@ use crate::typed::Typed;
 use crate::types::{PgType, UNKNOWN};
 
 /// What is refused.
-pub(super) const OF_OUTER_QUERY: &str = "an aggregate of an outer query's columns";
+const OF_OUTER_QUERY: &str = "an aggregate of an outer query's columns";
 
 /// What stands between the parentheses of a call.
 pub(super) struct CallArguments<'q> {
@@ -373,11 +373,7 @@ impl Binder<'_> {
         call: &Function,
         arguments: CallArguments<'_>,
     ) -> Result<Typed> {
-        let is_own = |typed: &Typed| !typed.expr.column_refs().is_empty();
-        let is_outer = |typed: &Typed| contains_outer(&typed.expr);
-        if arguments.typed.iter().any(is_outer) && !arguments.typed.iter().any(is_own) {
-            return unsupported(OF_OUTER_QUERY);
-        }
+        refuse_of_outer_query(&arguments.typed)?;
         self.check_aggregate(&chosen.function.name)?;
         let expr = self.aggregate_expr(chosen, call, arguments)?;
         self.put_aside(&chosen.function.name, expr)
@@ -631,6 +627,15 @@ fn is_form(name: &str) -> bool {
         "xmlserialize",
     ];
     JSON.contains(&name) || OTHERS.contains(&name)
+}
+
+/// An aggregate is of the query whose columns it is told, which is none around.
+pub(super) fn refuse_of_outer_query(values: &[Typed]) -> Result<()> {
+    let is_own = values.iter().any(|value| !value.expr.column_refs().is_empty());
+    match !is_own && values.iter().any(|value| contains_outer(&value.expr)) {
+        true => unsupported(OF_OUTER_QUERY),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn contains_outer(expr: &Expr) -> bool {

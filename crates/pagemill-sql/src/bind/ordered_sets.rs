@@ -13,7 +13,7 @@ use pagemill_format::Oid;
 use sqlparser::ast::Function;
 
 use super::Binder;
-use super::functions::{CallArguments, OF_OUTER_QUERY, contains_outer};
+use super::functions::{CallArguments, refuse_of_outer_query};
 use super::query::sort;
 use super::scope::Allowed;
 use crate::catalog::Catalog;
@@ -65,7 +65,6 @@ impl Binder<'_> {
         if arguments.is_star || !arguments.names.is_empty() {
             return unsupported("WITHIN GROUP beside this form of arguments");
         }
-        self.check_aggregate(name)?;
         let before = self.level().allowed;
         self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
         let items = call.within_group.iter().map(|item| self.expr(&item.expr));
@@ -86,10 +85,8 @@ impl Binder<'_> {
         };
         let values = typed.split_off(directs);
         // What is sorted says whose aggregate it is, whatever the direct arguments are of.
-        let is_own = values.iter().any(|value| !value.expr.column_refs().is_empty());
-        if !is_own && values.iter().any(|value| contains_outer(&value.expr)) {
-            return unsupported(OF_OUTER_QUERY);
-        }
+        refuse_of_outer_query(&values)?;
+        self.check_aggregate(name)?;
         if typed.iter().chain(&values).any(Typed::is_row) {
             return unsupported("a row in WITHIN GROUP");
         }

@@ -17,7 +17,7 @@ use object_store::memory::InMemory;
 use super::SessionOptions;
 use crate::error::Result;
 use crate::expand::Planner;
-use crate::global_groups;
+use crate::logical_rules::logical_rules;
 use crate::long_sorts::LongSorts;
 use crate::scan::GuardedConditions;
 use crate::unordered_limits::{MOVES_SORTS, UnorderedLimits};
@@ -66,7 +66,7 @@ pub(super) fn context(options: &SessionOptions) -> Result<SessionContext> {
         .with_config(config)
         .with_runtime_env(runtime)
         .with_aggregate_functions(aggregates)
-        .with_optimizer_rules(global_groups::logical_rules())
+        .with_optimizer_rules(logical_rules())
         .with_physical_optimizer_rules(physical_rules(options.memory.is_some()))
         .with_query_planner(Arc::new(Planner))
         .build();
