@@ -11,35 +11,64 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
 use crate::{test_programs, tidy, workspace};
 
 /// What became of one step.
 struct StepResult {
-    name: &'static str,
+    name: String,
     passed: bool,
     took: Duration,
 }
 
-/// Runs all steps and says whether all passed.
-pub(crate) fn run() -> Result<bool> {
+/// One thing that a change must pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Step {
+    Fmt,
+    Clippy,
+    Fuzz,
+    Tidy,
+    Test,
+    Sql,
+    Methods,
+    Lean,
+    Loom,
+    Doc,
+}
+
+impl Step {
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    fn run(self, root: &Path, tally: &mut Tally) -> Result<bool> {
+        match self {
+            Self::Fmt => quiet(root, &["fmt", "--all", "--check"]),
+            Self::Clippy => {
+                let all =
+                    ["clippy", "--workspace", "--all-targets", RELEASED, "--", "-D", "warnings"];
+                quiet(root, &all)
+            }
+            Self::Fuzz => fuzz_targets(root),
+            Self::Tidy => tidy::run(),
+            Self::Test => test(root, tally),
+            Self::Sql => sql(root, tally),
+            Self::Methods => methods(root, tally),
+            Self::Lean => lean(root, tally),
+            Self::Loom => loom(root),
+            Self::Doc => documentation(root),
+        }
+    }
+}
+
+/// Runs steps, all of them if none is named, and says whether all passed.
+pub(crate) fn run(named: &[Step]) -> Result<bool> {
     let root = workspace::root();
     let mut tally = Tally::default();
-    let outcomes = [
-        step("fmt", || quiet(&root, &["fmt", "--all", "--check"]))?,
-        step("clippy", || {
-            let all = ["clippy", "--workspace", "--all-targets", RELEASED, "--", "-D", "warnings"];
-            quiet(&root, &all)
-        })?,
-        step("fuzz", || fuzz_targets(&root))?,
-        step("tidy", tidy::run)?,
-        step("test", || test(&root, &mut tally))?,
-        step("sql", || sql(&root, &mut tally))?,
-        step("methods", || methods(&root, &mut tally))?,
-        step("lean", || lean(&root, &mut tally))?,
-        step("loom", || loom(&root))?,
-        step("doc", || documentation(&root))?,
-    ];
+    let steps = if named.is_empty() { Step::value_variants() } else { named };
+    let outcomes: Vec<StepResult> =
+        steps.iter().map(|step| timed(*step, &root, &mut tally)).collect::<Result<_>>()?;
     println!();
     for outcome in &outcomes {
         let word = if outcome.passed { "ok" } else { "FAILED" };
@@ -58,10 +87,11 @@ const SQL_RELEASED: &str = "--features=pagemill-sql/ballista,pagemill-serve/ball
 /// What clippy is told where cargo does not tell it: warnings are errors.
 const DENY_WARNINGS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
 
-fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<StepResult> {
+fn timed(step: Step, root: &Path, tally: &mut Tally) -> Result<StepResult> {
+    let name = step.name();
     println!("== {name}");
     let start = Instant::now();
-    let passed = work().with_context(|| name)?;
+    let passed = step.run(root, tally).with_context(|| name.clone())?;
     Ok(StepResult { name, passed, took: start.elapsed() })
 }
 

@@ -35,8 +35,12 @@ struct Arguments {
 enum Chore {
     /// Check the house rules; each finding names file:line, the rule and the remedy
     Tidy,
-    /// Run fmt, clippy, tidy, tests, documentation: everything a change must pass
-    Ci,
+    /// Run fmt, clippy, tidy, tests, documentation: everything a change must pass, or the steps named
+    Ci {
+        /// What to run, in this order
+        #[arg(value_name = "STEP")]
+        steps: Vec<ci::Step>,
+    },
     /// Measure pagemill against PostgreSQL, against the device, and against itself
     Bench(Box<bench::Arguments>),
     /// Break the functions that redo WAL, one way at a time, and tell which ways no test notices
@@ -53,7 +57,7 @@ enum Chore {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy => tidy::run(),
-        Chore::Ci => ci::run(),
+        Chore::Ci { steps } => ci::run(&steps),
         Chore::Bench(arguments) => bench::run(*arguments),
         Chore::Mutate(arguments) => mutate::run(&arguments),
         Chore::Torture { arguments } => torture::run(&arguments),

@@ -5,6 +5,7 @@
 //! git the tree is walked, leaving `target` and dot-directories out.
 //! Invariant: every path kept here is relative to the root, with `/` between its parts.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,9 +38,22 @@ pub(crate) fn root() -> PathBuf {
     own.parent().unwrap_or(&own).to_path_buf()
 }
 
-/// The cargo that runs this program.
+/// The cargo that runs this program, without what it told about this package. There are build scripts that have all that depends on them
+/// built anew when that changes, as it does from one checkout to the next and from this program to a shell.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if is_of_package(&name) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Whether cargo sets a variable for the package whose program it runs.
+fn is_of_package(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b"CARGO_MANIFEST_") || name.starts_with(b"CARGO_PKG_")
 }
 
 /// Where cargo puts what it builds.
@@ -144,6 +158,15 @@ fn walk(root: &Path) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cargo_is_not_told_of_the_package_that_starts_it() {
+        let command = cargo();
+        let mut removed = command.get_envs().filter(|(_, value)| value.is_none());
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        assert!(removed.any(|(name, _)| name == "CARGO_MANIFEST_DIR"));
+        assert!(!is_of_package(OsStr::new("CARGO_TARGET_DIR")));
+    }
 
     #[test]
     fn the_workspace_lists_this_package_and_its_root() {
