@@ -84,13 +84,42 @@ fn archiving(install: &PgInstall) -> Result<(TestCluster, PathBuf)> {
     Ok((cluster, archive))
 }
 
+/// Unlogged relations of before a backup, of which it has only the init forks, and such that later WAL makes.
+fn make_unlogged(cluster: &TestCluster, name: &str) -> Result<()> {
+    cluster
+        .psql("postgres", &format!("create unlogged table {name} (a int primary key, b text)"))?;
+    cluster.psql("postgres", &format!("insert into {name} values (1, 'x')"))?;
+    if cluster.major() > 14 {
+        cluster.psql("postgres", &format!("create unlogged sequence {name}_seq"))?;
+    }
+    Ok(())
+}
+
+/// They are there, with the files that a server's start makes of their init forks.
+fn has_unlogged(name: &str, data: &Path, archive: &Path) -> Result<()> {
+    ensure!(exported(name, &["--order-by", &format!("{name}_pkey")], data, archive)?.is_empty());
+    for words in [
+        &["ls", "-d", "postgres", "-t", &format!("{name}*")][..],
+        &["inspect", "-d", "postgres", "-t", &format!("{name}_pkey")],
+    ] {
+        let output = pagemill(words, data, archive)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success() && !said.contains("missing"), "{words:?}: {said}");
+    }
+    Ok(())
+}
+
 fn reads_every_moment(install: &PgInstall) -> Result<()> {
     if !install.program("pg_basebackup").exists() {
         eprintln!("SKIPPED: this PostgreSQL {} came without pg_basebackup", install.major);
         return Ok(());
     }
     let (mut cluster, archive) = archiving(install)?;
+    make_unlogged(&cluster, "fleeting")?;
     let without = backup(&cluster, "none")?;
+    make_unlogged(&cluster, "made_later")?;
+    cluster.psql("postgres", "create table rewritten (a int primary key)")?;
+    cluster.psql("postgres", "alter table rewritten set unlogged")?;
     let at_backup = rows(&cluster, "orders")?;
     cluster.psql("postgres", "update orders set note = note || 'changed' where id % 3 = 0")?;
     cluster.psql("postgres", "insert into orders values (nextval('numbers') + 5000, 'later')")?;
@@ -121,6 +150,10 @@ fn reads_every_moment(install: &PgInstall) -> Result<()> {
     ensure!(consistent == at_backup, "rows of the moment the backup ended");
     ensure!(exported("orders", &[], &without, &archive)? == last, "rows at the end of WAL");
     ensure!(exported("orders", &[], &streamed, Path::new(""))?.is_empty(), "all were deleted");
+    has_unlogged("fleeting", &without, &archive)?;
+    has_unlogged("made_later", &without, &archive)?;
+    has_unlogged("made_later", &streamed, Path::new(""))?;
+    ensure!(pagemill(&["ls", "-d", "postgres"], &without, &archive)?.status.success(), "all");
     // The index of the primary key, and the sequence.
     let ordered = ["--order-by", "orders_pkey", "--until", "name:before"];
     ensure!(exported("orders", &ordered, &without, &archive)? == changed, "in index order");

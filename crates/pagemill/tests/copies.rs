@@ -368,6 +368,8 @@ fn follows_databases_copied_in_a_backup(install: &PgInstall) -> Result<()> {
     let place = if install.major == 14 { "" } else { " tablespace near" };
     if !place.is_empty() {
         cluster.psql("postgres", "alter system set allow_in_place_tablespaces = on")?;
+        // What STRATEGY wal_log writes fills segments, and each copy of files is a checkpoint.
+        cluster.psql("postgres", "alter system set wal_keep_size = '1GB'")?;
         cluster.psql("postgres", "select pg_reload_conf()")?;
         cluster.psql("postgres", "create tablespace near location ''")?;
     }
@@ -391,13 +393,33 @@ fn follows_databases_copied_in_a_backup(install: &PgInstall) -> Result<()> {
     cluster.psql("after", "insert into t values (-1, 'after')")?;
     make("gone", "after")?;
     cluster.psql("postgres", "drop database gone")?;
+    let mut names = vec!["source", "before", "after"];
+    if install.major > 14 {
+        // All of these is in WAL: the first is made by it, and moved away before it is copied the second time.
+        cluster.psql("postgres", "create database made strategy wal_log")?;
+        cluster.psql(
+            "made",
+            "create table t as select i, 'made' as v from generate_series(1, 50) i",
+        )?;
+        cluster.psql("made", "alter table t add primary key (i)")?;
+        cluster.psql("made", &format!("create table u{place} as select 7 as i, 'u' as v"))?;
+        make("of_made", "made")?;
+        cluster.psql("of_made", "delete from t where i < 10")?;
+        cluster.psql("postgres", "create tablespace apart location ''")?;
+        cluster.psql("postgres", "alter database made set tablespace apart")?;
+        make("of_moved", "made")?;
+        make("of_copy", "of_made")?;
+        cluster.psql("made", "update t set v = 'moved' where i > 40")?;
+        cluster.psql("of_copy", "insert into t values (-1, 'of_copy')")?;
+        names.extend(["made", "of_made", "of_moved", "of_copy"]);
+    }
     let label = session.run(&format!("select labelfile from {end};"))?;
     fs::write(copy.join("backup_label"), label + "\n")?;
     drop(session);
     fs::remove_file(copy.join("postmaster.pid"))?;
     fs::remove_dir_all(copy.join("pg_wal"))?;
     cp(&cluster.data_dir().join("pg_wal"), &copy.join("pg_wal"))?;
-    for name in ["source", "before", "after"] {
+    for name in names {
         let rows = cluster.psql(name, "copy (select * from t order by 1) to stdout")?;
         let args = ["export", "-d", name, "-t", "t", "--order-by", "t_pkey"];
         let read = prints(&copy, &args)?;

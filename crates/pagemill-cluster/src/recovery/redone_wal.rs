@@ -150,7 +150,7 @@ fn end_of(end: &RecoveryEnd) -> EndOfWal {
 }
 
 /// The files that redo begins from, where the files of a copied database are those of its source as the WAL begins: as the
-/// server's recovery copies them when it comes to that. And the databases whose source is not there.
+/// server's recovery copies them when it comes to that. And the databases whose source is not there, unless WAL made that, too.
 ///
 /// After a crash they are what was copied, since a checkpoint comes right behind; a backup's may be from before, from the
 /// middle of the copy, or not there at all.
@@ -166,8 +166,10 @@ fn with_copied_databases(
             continue;
         }
         let target = path(index.files.first_origin(directory));
-        // Only the directory in a database's own tablespace has one.
-        if state.storage().exists(&target.join(VERSION_FILE))? {
+        // Only the directory in a database's own tablespace has a version file.
+        if index.files.has_all_of(directory.database)
+            || state.storage().exists(&target.join(VERSION_FILE))?
+        {
             whole.insert(directory.database);
         } else if !state.storage().exists(&target)? {
             lost.push(directory.database);

@@ -56,6 +56,8 @@ pub struct Files {
     maps: BTreeMap<DatabaseDirectory, Vec<u8>>,
     /// Made in the range.
     tablespaces: BTreeSet<Oid>,
+    /// Databases that began empty, or as copies of such.
+    made_databases: BTreeSet<Oid>,
     /// Of a directory that was copied: from which one, and of that the same if it was copied before.
     copies: BTreeMap<DatabaseDirectory, Vec<DirectoryCopy>>,
     /// Bytes of maps and of lists of copies.
@@ -105,10 +107,16 @@ impl Files {
         self.tablespaces.contains(&tablespace)
     }
 
+    /// True for a database all of whose files the WAL makes: it began empty, or as a copy of one that did.
+    pub fn has_all_of(&self, database: Oid) -> bool {
+        self.made_databases.contains(&database)
+    }
+
     /// What is kept in memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         const DIRECTORY_BYTES: usize = 256;
-        let directories = self.directories.len() + self.maps.len() + self.tablespaces.len();
+        let (maps, databases) = (self.maps.len(), self.made_databases.len());
+        let directories = self.directories.len() + maps + self.tablespaces.len() + databases;
         self.list_bytes + directories * DIRECTORY_BYTES
     }
 
@@ -140,6 +148,11 @@ impl Files {
     }
 
     fn copy(&mut self, from: DatabaseDirectory, to: DatabaseDirectory, at: Lsn) {
+        // Its directories in other tablespaces come with no record of their own: what is true of one is true of all.
+        match self.made_databases.contains(&from.database) {
+            true => self.made_databases.insert(to.database),
+            false => self.made_databases.remove(&to.database),
+        };
         let before = self.copies.get(&from).cloned().unwrap_or_default();
         self.begin(to, DirectoryLife::Copied { source: from });
         self.copies.insert(to, std::iter::once(DirectoryCopy { from, at }).chain(before).collect());
@@ -182,6 +195,7 @@ impl WalIndexBuilder {
             DatabaseChange::Made { database, tablespace } => {
                 let made = DatabaseDirectory { tablespace, database };
                 self.files.begin(made, DirectoryLife::Made);
+                self.files.made_databases.insert(database);
             }
             DatabaseChange::Copied(copied) => {
                 let CopiedDatabase { database, tablespace, .. } = copied;

@@ -8,7 +8,7 @@
 //! | of a fork that no record changed | the file itself, mapped where it is mapped today |
 //! | main or init fork with records | the file with [redone pages](RelationFile) over it, as long as redo leaves it |
 //! | visibility map of a heap with records | the file [without the bits](MapFile) of blocks that records changed |
-//! | any fork of an unlogged relation | the main fork is what the init fork is, others are not there |
+//! | any fork of an unlogged relation | the main fork is what the init fork is, even where it is not there; others are not there |
 //! | `pg_xact`, `pg_multixact` | the file with [what WAL says](LogFile) over it |
 //! | `pg_filenode.map` | the last one in WAL |
 //! | of a relation or database that was dropped | none |
@@ -205,19 +205,25 @@ impl OverlayFileSystem {
 
     fn is_unlogged(&self, path: &Path, locator: RelFileLocator) -> io::Result<bool> {
         let Some(parent) = path.parent() else { return Ok(false) };
-        let directory = directory_of(locator);
-        let mut unlogged = self.unlogged.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = unlogged.get(&directory) {
-            return Ok(found.contains(&locator.number));
-        }
-        let found = self.unlogged_in(directory, parent)?;
-        let is_unlogged = found.contains(&locator.number);
-        unlogged.insert(directory, Arc::new(found));
-        Ok(is_unlogged)
+        Ok(self.unlogged_in(directory_of(locator), parent)?.contains(&locator.number))
     }
 
     /// The relations of a directory that have an init fork after redo.
-    fn unlogged_in(&self, directory: DatabaseDirectory, path: &Path) -> io::Result<HashSet<Oid>> {
+    fn unlogged_in(
+        &self,
+        directory: DatabaseDirectory,
+        path: &Path,
+    ) -> io::Result<Arc<HashSet<Oid>>> {
+        let mut unlogged = self.unlogged.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = unlogged.get(&directory) {
+            return Ok(found.clone());
+        }
+        let found = Arc::new(self.find_unlogged(directory, path)?);
+        unlogged.insert(directory, found.clone());
+        Ok(found)
+    }
+
+    fn find_unlogged(&self, directory: DatabaseDirectory, path: &Path) -> io::Result<HashSet<Oid>> {
         let names = match self.below.read_dir(path) {
             Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -369,6 +375,10 @@ impl OverlayFileSystem {
                 }
                 names.insert(name.into());
             }
+        }
+        // A backup has only the init forks of these, and no record tells of the others.
+        for number in self.unlogged_in(directory, path)?.iter() {
+            names.insert(format!("{number}{}", Fork::Main.suffix()).into());
         }
         if self.index.files.relation_map(directory).is_some() {
             names.insert(layout::MAP_FILE.into());

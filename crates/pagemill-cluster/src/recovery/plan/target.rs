@@ -5,7 +5,7 @@
 //! is later, whatever came before and comes after, since times of commits do not ascend; a name after the first
 //! restore point that has it.
 //!
-//! Source: `recoveryStopsBefore` and `recoveryStopsAfter` in `src/backend/access/transam/xlogrecovery.c`
+//! Source: `check_recovery_target_xid`, `recoveryStopsBefore` and `recoveryStopsAfter` in `src/backend/access/transam/xlogrecovery.c`
 //! (14: `xlog.c`), PostgreSQL 14 to 18.
 
 use std::fmt;
@@ -155,7 +155,7 @@ impl RecoveryTarget {
     }
 }
 
-/// `lsn:0/16B3748`, `xid:4711`, `time:2026-03-01 10:00:00+00`, `name:before_update`, `consistent`.
+/// `lsn:0/16B3748`, `xid:4711` (of 64 bits, the low 32 count), `time:2026-03-01 10:00:00+00`, `name:before_update`, `consistent`.
 impl FromStr for TargetPlace {
     type Err = String;
 
@@ -166,7 +166,10 @@ impl FromStr for TargetPlace {
         let (kind, value) = text.split_once(':').unwrap_or((text, ""));
         let place = match kind {
             "lsn" => value.parse().ok().map(Self::Lsn),
-            "xid" => value.parse().ok().map(|xid| Self::Transaction(TransactionId(xid))),
+            // With the epoch, as `pg_current_xact_id` prints it, or without; records have the low half.
+            "xid" => {
+                value.parse::<u64>().ok().map(|xid| Self::Transaction(TransactionId(xid as u32)))
+            }
             "time" => iso_timestamptz(value).map(Self::Time),
             "name" if !value.is_empty() && value.len() < 64 => Some(Self::Name(value.into())),
             _ => None,
@@ -213,7 +216,19 @@ mod tests {
         }
         let zoned: TargetPlace = "time:2026-03-01T12:00:00.5+02".parse().unwrap();
         assert_eq!(zoned.to_string(), "time:2026-03-01 10:00:00.5+00");
-        for wrong in ["", "lsn:", "lsn:5", "xid:x", "time:noon", "name:", "now", "oid:5"] {
+        let with_epoch: TargetPlace = "xid:4294968024".parse().unwrap();
+        assert_eq!(with_epoch, TargetPlace::Transaction(TransactionId(728)));
+        for wrong in [
+            "",
+            "lsn:",
+            "lsn:5",
+            "xid:x",
+            "xid:18446744073709551616",
+            "time:noon",
+            "name:",
+            "now",
+            "oid:5",
+        ] {
             assert!(wrong.parse::<TargetPlace>().is_err(), "{wrong}");
         }
     }
