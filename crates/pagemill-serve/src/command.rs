@@ -8,9 +8,12 @@
 
 mod cursors;
 mod prepared;
+mod set_config;
 mod settings;
 
 use std::sync::Arc;
+
+pub use set_config::SetConfig;
 
 use pagemill_sql::session::Session;
 use pagemill_sql::statement_texts::{StatementText, StatementTexts};
@@ -25,12 +28,20 @@ pub enum Command {
     Query(Arc<StatementText>),
     /// `COPY … TO STDOUT`, by its text.
     Copy(String),
-    /// A transaction begins; the tag.
-    Begin(&'static str),
-    /// A transaction ends well.
-    Commit,
+    /// A transaction begins.
+    Begin {
+        /// The tag.
+        tag: &'static str,
+        /// Its level of isolation, if it is not the session's.
+        isolation: Option<String>,
+    },
     /// A transaction ends.
-    Rollback,
+    End {
+        /// True where it ends well.
+        is_commit: bool,
+        /// True where the next begins at once.
+        is_chained: bool,
+    },
     /// A place in a transaction to come back to.
     Savepoint(String),
     /// Such a place is forgotten.
@@ -42,12 +53,7 @@ pub enum Command {
     /// A setting gets a value.
     Set(SetSetting),
     /// `SELECT set_config(…)`, which sets and gives a row.
-    SetConfig {
-        /// What is set.
-        set: SetSetting,
-        /// True where no row is given of a setting that there is not.
-        if_known: bool,
-    },
+    SetConfig(SetConfig),
     /// All settings get their defaults; the tag.
     ResetAll(&'static str),
     /// A setting is shown.
@@ -216,12 +222,14 @@ impl Piece<'_, '_> {
     fn command(&self) -> Result<Command> {
         let first = self.word(0);
         match first.as_str() {
-            "BEGIN" => Ok(Command::Begin("BEGIN")),
-            "START" if self.word(1) == "TRANSACTION" => Ok(Command::Begin("START TRANSACTION")),
-            "COMMIT" | "END" if self.word(1) != "PREPARED" => Ok(Command::Commit),
-            "ABORT" => Ok(Command::Rollback),
+            "BEGIN" => Ok(Command::Begin { tag: "BEGIN", isolation: self.isolation() }),
+            "START" if self.word(1) == "TRANSACTION" => {
+                Ok(Command::Begin { tag: "START TRANSACTION", isolation: self.isolation() })
+            }
+            "COMMIT" | "END" if self.word(1) != "PREPARED" => Ok(self.end(true)),
+            "ABORT" => Ok(self.end(false)),
             "ROLLBACK" if (1..3).any(|number| self.word(number) == "TO") => self.roll_back_to(),
-            "ROLLBACK" if self.word(1) != "PREPARED" => Ok(Command::Rollback),
+            "ROLLBACK" if self.word(1) != "PREPARED" => Ok(self.end(false)),
             "SAVEPOINT" => Ok(Command::Savepoint(self.last_name(1)?)),
             "RELEASE" => {
                 let at = if self.word(1) == "SAVEPOINT" && self.words.len() > 2 { 2 } else { 1 };
@@ -242,6 +250,19 @@ impl Piece<'_, '_> {
             "EXECUTE" => self.execute(),
             "DEALLOCATE" => self.deallocate(),
             "DISCARD" if self.is_whole(&["DISCARD", "ALL"]) => Ok(Command::DiscardAll),
+            // There are none, but plans, which are the same again.
+            "DISCARD" if self.is_whole(&["DISCARD", "PLANS"]) => {
+                Ok(Command::Nothing("DISCARD PLANS"))
+            }
+            "DISCARD" if self.is_whole(&["DISCARD", "SEQUENCES"]) => {
+                Ok(Command::Nothing("DISCARD SEQUENCES"))
+            }
+            "DISCARD"
+                if self.is_whole(&["DISCARD", "TEMP"])
+                    || self.is_whole(&["DISCARD", "TEMPORARY"]) =>
+            {
+                Ok(Command::Nothing("DISCARD TEMP"))
+            }
             "DECLARE" => self.declare(),
             "FETCH" | "MOVE" => self.fetch(first == "MOVE"),
             "CLOSE" if self.word(1) == "ALL" => Ok(Command::CloseCursor(None)),
@@ -250,6 +271,13 @@ impl Piece<'_, '_> {
             "COPY" => Ok(Command::Copy(self.text.trim().to_owned())),
             _ => self.query(),
         }
+    }
+
+    /// `COMMIT` and `ROLLBACK`, perhaps with `AND CHAIN`.
+    fn end(&self, is_commit: bool) -> Command {
+        let last: Vec<String> = (1..self.words.len()).map(|number| self.word(number)).collect();
+        let is_chained = last.ends_with(&["AND", "CHAIN"].map(str::to_owned));
+        Command::End { is_commit, is_chained }
     }
 
     fn query(&self) -> Result<Command> {

@@ -36,23 +36,29 @@ const REPORTED: [(&str, &str); 10] = [
 ];
 
 /// More that can be shown, and set to what it is.
-const FIXED: [(&str, &str); 9] = [
+const FIXED: [(&str, &str); 8] = [
     ("array_nulls", "on"),
     ("backslash_quote", "safe_encoding"),
-    ("default_transaction_isolation", "read committed"),
-    ("escape_string_warning", "on"),
+    (DEFAULT_ISOLATION, LEVELS[2]),
     ("quote_all_identifiers", "off"),
-    ("transaction_isolation", "read committed"),
+    (ISOLATION, LEVELS[2]),
     ("transaction_read_only", "on"),
     ("transform_null_equals", "off"),
     ("xmlbinary", "base64"),
 ];
 
+/// How far a transaction is kept apart from others, and how far one is that begins. As nothing is written, what all of them promise holds.
+const ISOLATION: &str = "transaction_isolation";
+const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
+const LEVELS: [&str; 4] = ["serializable", "repeatable read", "read committed", "read uncommitted"];
+
 /// What changes no answer.
-const FREE: [(&str, &str); 26] = [
+const FREE: [(&str, &str); 32] = [
+    ("check_function_bodies", "on"),
     ("client_min_messages", "notice"),
     ("cursor_tuple_fraction", "0.1"),
     ("default_statistics_target", "100"),
+    ("default_table_access_method", "heap"),
     ("effective_cache_size", "4GB"),
     ("enable_hashagg", "on"),
     ("enable_hashjoin", "on"),
@@ -61,22 +67,29 @@ const FREE: [(&str, &str); 26] = [
     ("enable_nestloop", "on"),
     ("enable_seqscan", "on"),
     ("enable_sort", "on"),
+    ("escape_string_warning", "on"),
     ("from_collapse_limit", "8"),
     ("geqo", "on"),
     ("idle_in_transaction_session_timeout", "0"),
+    ("idle_session_timeout", "0"),
     ("jit", "on"),
     ("join_collapse_limit", "8"),
     ("lock_timeout", "0"),
     ("log_min_duration_statement", "-1"),
     ("maintenance_work_mem", "64MB"),
     ("max_parallel_workers_per_gather", "2"),
+    ("plan_cache_mode", "auto"),
     ("random_page_cost", "4"),
     ("seq_page_cost", "1"),
     ("statement_timeout", "0"),
     ("synchronize_seqscans", "on"),
+    (SYNCHRONOUS_COMMIT, "on"),
     ("transaction_timeout", "0"),
     ("work_mem", "4MB"),
 ];
+
+/// One that has more values than `on` and `off`.
+const SYNCHRONOUS_COMMIT: &str = "synchronous_commit";
 
 /// Whether policies leave out rows, or are errors where they would.
 const ROW_SECURITY: &str = "row_security";
@@ -169,6 +182,11 @@ impl Settings {
         Self { defaults: values.clone(), values, transaction: None, changes: 0, is_of_18 }
     }
 
+    /// True for a setting, by its name in small letters, that can be anything here.
+    pub fn changes_no_answer(name: &str) -> bool {
+        FREE.iter().any(|(free, _)| *free == name)
+    }
+
     /// What a client is told of when it connects.
     pub fn reported(&self) -> impl Iterator<Item = &(String, String)> {
         let own = ["server_version", "server_encoding", SESSION_AUTHORIZATION];
@@ -190,11 +208,32 @@ impl Settings {
         self.values.contains_key(&name.to_lowercase())
     }
 
-    /// A transaction begins.
-    pub fn begin(&mut self) {
+    /// A transaction begins, with a level of isolation or that of the session.
+    ///
+    /// # Errors
+    /// Where there is no such level.
+    pub fn begin(&mut self, isolation: Option<&str>) -> Result<()> {
+        let isolation = isolation.map(|value| level(ISOLATION, value)).transpose()?;
         let values = || self.values.clone();
         let (committed, rolled_back) = (values(), values());
         self.transaction = Some(Ends { committed, rolled_back, savepoints: Vec::new() });
+        if let Some(isolation) = isolation {
+            self.values.insert(ISOLATION.to_owned(), (ISOLATION.to_owned(), isolation));
+        }
+        Ok(())
+    }
+
+    /// How far the transaction is kept apart from others.
+    pub fn isolation(&self) -> &str {
+        &self.values[ISOLATION].1
+    }
+
+    /// Without a transaction, each statement is one, of the session's level.
+    fn follow_default_isolation(&mut self) {
+        if self.transaction.is_none() {
+            let value = self.values[DEFAULT_ISOLATION].1.clone();
+            self.values.insert(ISOLATION.to_owned(), (ISOLATION.to_owned(), value));
+        }
     }
 
     /// A place in the transaction to come back to.
@@ -255,6 +294,7 @@ impl Settings {
             self.values = if is_commit { ends.committed } else { ends.rolled_back };
             self.changes += 1;
             self.keep_custom();
+            self.follow_default_isolation();
         }
     }
 
@@ -270,13 +310,14 @@ impl Settings {
             let nothing = || (set.name.clone(), String::new());
             self.defaults.entry(key.clone()).or_insert_with(nothing);
         }
-        for values in self.set_in(set.is_local) {
+        for values in self.set_in(set.is_local || key == ISOLATION) {
             match &value {
                 Some(value) => drop(values.insert(key.clone(), value.clone())),
                 None => drop(values.remove(&key)),
             }
         }
         self.keep_custom();
+        self.follow_default_isolation();
         if key != SESSION_AUTHORIZATION {
             return Ok(());
         }
@@ -305,7 +346,10 @@ impl Settings {
         if key == "search_path" && parse_search_path(value.as_bytes()).is_none() {
             return Err(invalid(spelled, value));
         }
-        if key == ROW_SECURITY || FREE.contains(&(key, "on")) {
+        if [ISOLATION, DEFAULT_ISOLATION].contains(&key) {
+            return Ok(Some((spelled.clone(), level(spelled, value)?)));
+        }
+        if key == ROW_SECURITY || FREE.contains(&(key, "on")) && key != SYNCHRONOUS_COMMIT {
             let is_on = boolean(value).ok_or_else(|| {
                 let message = format!("parameter \"{spelled}\" requires a Boolean value");
                 StatementError::new(SqlState::INVALID_PARAMETER, message)
@@ -316,7 +360,7 @@ impl Settings {
             return Ok(Some((spelled.clone(), changed?)));
         }
         let asked = ["application_name", "search_path", "timezone", ROLE, SESSION_AUTHORIZATION];
-        let is_free = asked.contains(&key) || FREE.iter().any(|(free, _)| *free == key);
+        let is_free = asked.contains(&key) || Self::changes_no_answer(key);
         match is_free {
             true => Ok(Some((spelled.clone(), value.to_owned()))),
             false if is_same(key, current, value) => Ok(Some((spelled.clone(), current.clone()))),
@@ -343,6 +387,7 @@ impl Settings {
             values.clone_from(&self.defaults);
             values.extend(kept);
         }
+        self.follow_default_isolation();
         self.changes += 1;
     }
 
@@ -384,18 +429,9 @@ impl Settings {
         self.changes
     }
 
-    /// What statements can ask for by `current_setting`: those of the application, and those that clients are told.
+    /// What statements can ask for by `current_setting`: what can be shown.
     pub fn asked_for(&self) -> SettingValues {
-        let is_asked = |key: &str| {
-            let told = || REPORTED.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
-            key.contains('.')
-                || ["search_path", "server_version_num", ROW_SECURITY, ROLE].contains(&key)
-                || key == SESSION_AUTHORIZATION
-                || styles::STYLES.iter().any(|(name, _)| *name == key)
-                || told()
-        };
-        let asked = self.values.iter().filter(|(key, _)| is_asked(key));
-        asked.map(|(key, (_, value))| (key.clone(), value.clone())).collect()
+        self.values.iter().map(|(key, (_, value))| (key.clone(), value.clone())).collect()
     }
 
     /// Where names without a schema are looked up.
@@ -437,6 +473,13 @@ fn unknown(name: &str) -> StatementError {
     StatementError::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
+/// A level of isolation as it is shown.
+fn level(name: &str, value: &str) -> Result<String> {
+    let known = LEVELS.iter().find(|level| level.eq_ignore_ascii_case(value));
+    let hint = "Available values: serializable, repeatable read, read committed, read uncommitted.";
+    known.map(|level| (*level).to_owned()).ok_or_else(|| invalid(name, value).with_hint(hint))
+}
+
 fn invalid(name: &str, value: &str) -> StatementError {
     let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
     StatementError::new(SqlState::INVALID_PARAMETER, message)
@@ -448,10 +491,6 @@ fn is_same(key: &str, current: &str, value: &str) -> bool {
     let one_of = |known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(value));
     match key {
         "client_encoding" => one_of(&["UTF8", "UTF-8", "UNICODE", "utf_8"]),
-        // Nothing is written: what all of them promise holds.
-        "default_transaction_isolation" | "transaction_isolation" => {
-            one_of(&["read committed", "repeatable read", "serializable", "read uncommitted"])
-        }
         _ => match current {
             "on" => one_of(&["on", "true", "yes", "1"]),
             "off" => one_of(&["off", "false", "no", "0"]),
@@ -614,13 +653,13 @@ mod tests {
         };
         settings.set(&local("nowhere")).unwrap();
         assert_eq!(settings.search_path(), "public");
-        settings.begin();
+        settings.begin(None).unwrap();
         set(&mut settings, "search_path", "a").unwrap();
         settings.set(&local("b")).unwrap();
         assert_eq!(settings.search_path(), "b");
         settings.end(true);
         assert_eq!(settings.search_path(), "a");
-        settings.begin();
+        settings.begin(None).unwrap();
         set(&mut settings, "search_path", "c").unwrap();
         settings.end(false);
         assert_eq!(settings.search_path(), "a");
@@ -635,7 +674,7 @@ mod tests {
         };
         let value = |settings: &Settings| settings.asked_for().get("my.own").cloned();
         assert_eq!(value(&settings), None);
-        settings.begin();
+        settings.begin(None).unwrap();
         settings.set(&own(Some("a"), true)).unwrap();
         assert_eq!(value(&settings).as_deref(), Some("a"));
         settings.save("s");

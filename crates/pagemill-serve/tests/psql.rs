@@ -25,7 +25,7 @@ const TABLES: &str = "
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 47] = [
+const ASKED: [&str; 56] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
@@ -51,6 +51,15 @@ const ASKED: [&str; 47] = [
     "copy kinds (id) to stdout with (format csv)",
     "copy seen (id) to stdout",
     "copy bare to stdout; copy bare to stdout with (format csv)",
+    "set time zone interval '1:30' hour to minute; select at from kinds where id = 1; show timezone; set time zone interval '-08:00' hour to minute; show timezone",
+    "begin isolation level repeatable read; show transaction_isolation; commit and chain; show transaction_isolation; rollback; show transaction_isolation",
+    "begin; set session characteristics as transaction isolation level serializable; commit; begin; show transaction_isolation; set transaction isolation level read uncommitted; show transaction_isolation; commit; show transaction_isolation; show default_transaction_isolation",
+    "commit and chain",
+    "set transaction isolation level serializable",
+    "set default_transaction_isolation = 'bad'",
+    "discard plans; discard sequences; discard temp; set plan_cache_mode = auto; set synchronous_commit = local; show synchronous_commit",
+    "select current_setting('jit') as cur, set_config('jit', 'off', false) as new; show jit; select pg_advisory_unlock_all()",
+    "select set_config(name, 'hex', false) from pg_show_all_settings() where name = 'bytea_output'; select set_config('work_mem', null, false)",
     "select set_config('search_path', 'other', true)",
     "begin; select set_config('search_path', 'other', true); select * from kinds; commit; show search_path",
     "set search_path to other, \"No Such\", '$user'; show search_path; select * from kinds; select 'kinds'::regclass, 'public.kinds'::regclass",

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
 use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
 
 use crate::binary_form;
 use crate::catalog::Catalog;
@@ -112,6 +113,21 @@ impl Parameters {
     /// True where nothing that changes from one run to the next may stand in the plan.
     pub(crate) fn are_generic(&self) -> bool {
         matches!(self, Self::Generic(_))
+    }
+
+    /// Whether `$n` was given no type but void.
+    pub(crate) fn is_void(&self, name: &str) -> bool {
+        let is_it = |ty: Option<&Oid>| ty == Some(&oid::VOID);
+        let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
+        let Some(at) = number.and_then(|number| number.checked_sub(1)) else { return false };
+        match self {
+            Self::Sought(known) => {
+                let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                is_it(known.get(at).and_then(|undecided| undecided.decided.get()))
+            }
+            Self::Given(values) => is_it(values.typed.get(at).map(|typed| &typed.ty.oid)),
+            Self::Generic(types) => is_it(types.get(at).map(|ty| &ty.oid)),
+        }
     }
 
     /// `$n`, by how it is written.

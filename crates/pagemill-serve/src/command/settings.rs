@@ -1,4 +1,4 @@
-//! Settings in words: `SET`, and the one function that sets.
+//! Settings in words: `SET`.
 //!
 //! Invariant: a value is the text that the setting would be shown with, or `None` for its default.
 
@@ -13,53 +13,12 @@ use super::{Command, Piece, Result, SetSetting};
 const SINGLE: [&str; 4] = ["bytea_output", "extra_float_digits", "intervalstyle", "timezone"];
 
 impl Piece<'_, '_> {
-    /// `SELECT set_config('NAME', 'VALUE', BOOLEAN)`: the one function that changes something, if only for its session. Also with
-    /// `name` for the name, `FROM pg_settings WHERE name = 'NAME'`, which sets it where there is such a setting.
-    pub(super) fn set_config(&self) -> Option<Command> {
-        let [
-            function,
-            Token::LParen,
-            name,
-            Token::Comma,
-            value,
-            Token::Comma,
-            local,
-            Token::RParen,
-            rest @ ..,
-        ] = without_schema(&self.words[1..])
-        else {
-            return None;
-        };
-        let Token::SingleQuotedString(value) = value else { return None };
-        let is_word = |token: &Token, wanted: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(wanted));
-        let is_local = is_word(local, "true");
-        if !is_word(function, "set_config") || !is_local && !is_word(local, "false") {
-            return None;
-        }
-        let (name, if_known) = match (name, rest) {
-            (Token::SingleQuotedString(name), []) => (name, false),
-            (name, [from, rest @ ..]) if is_word(name, "name") && is_word(from, "from") => {
-                let [settings, of, column, Token::Eq, Token::SingleQuotedString(name)] =
-                    without_schema(rest)
-                else {
-                    return None;
-                };
-                let words = [(settings, "pg_settings"), (of, "where"), (column, "name")];
-                if !words.iter().all(|(token, wanted)| is_word(token, wanted)) {
-                    return None;
-                }
-                (name, true)
-            }
-            _ => return None,
-        };
-        let set = SetSetting { name: name.clone(), value: Some(value.clone()), is_local };
-        Some(Command::SetConfig { set, if_known })
-    }
-
     /// `SET [SESSION | LOCAL] NAME { TO | = } VALUE, …`, and what has words of its own.
     pub(super) fn set(&self) -> Result<Command> {
         let at = match self.word(1).as_str() {
-            "SESSION" if self.word(2) == "CHARACTERISTICS" => return Ok(Command::Nothing("SET")),
+            "SESSION" if self.word(2) == "CHARACTERISTICS" => {
+                return Ok(self.set_isolation("default_transaction_isolation", false));
+            }
             "SESSION" if self.word(2) == "AUTHORIZATION" => 1,
             "SESSION" | "LOCAL" if self.word(2) != "TO" => 2,
             _ => 1,
@@ -69,10 +28,11 @@ impl Piece<'_, '_> {
             Ok(Command::Set(SetSetting { name: name.to_owned(), value, is_local }))
         };
         match self.word(at).as_str() {
-            "TRANSACTION" | "CONSTRAINTS" => return Ok(Command::Nothing("SET")),
+            "TRANSACTION" => return Ok(self.set_isolation("transaction_isolation", true)),
+            "CONSTRAINTS" => return Ok(Command::Nothing("SET CONSTRAINTS")),
             "TIME" if self.word(at + 1) == "ZONE" => {
                 let is_local = self.word(at + 2) == "LOCAL" && self.words.len() == at + 3;
-                return set("timezone", if is_local { None } else { self.value(at + 2)? });
+                return set("timezone", if is_local { None } else { self.zone(at + 2)? });
             }
             "NAMES" => {
                 return set("client_encoding", self.value(at + 1)?);
@@ -106,6 +66,41 @@ impl Piece<'_, '_> {
             true => set(&name, self.value(behind + 1)?),
             false => Err(self.syntax()),
         }
+    }
+
+    /// The modes of a transaction, of which only the level of isolation is kept: nothing writes.
+    fn set_isolation(&self, name: &str, is_local: bool) -> Command {
+        match self.isolation() {
+            None => Command::Nothing("SET"),
+            value => Command::Set(SetSetting { name: name.to_owned(), value, is_local }),
+        }
+    }
+
+    /// The level behind `ISOLATION LEVEL`.
+    pub(super) fn isolation(&self) -> Option<String> {
+        let mut all = 0..self.words.len();
+        let at = all.find(|at| self.word(*at) == "ISOLATION" && self.word(at + 1) == "LEVEL")? + 2;
+        let level = match self.word(at).as_str() {
+            "SERIALIZABLE" => self.word(at),
+            first => format!("{first} {}", self.word(at + 1)),
+        };
+        Some(level.to_lowercase())
+    }
+
+    /// A zone's name, or how far it is from UTC: in hours, or `INTERVAL 'HOURS:MINUTES'`, which counts eastwards.
+    fn zone(&self, at: usize) -> Result<Option<String>> {
+        if self.word(at) != "INTERVAL" {
+            return self.value(at);
+        }
+        let Some(Token::SingleQuotedString(text)) = self.words.get(at + 1) else {
+            return Err(self.syntax());
+        };
+        let fields: Vec<String> =
+            (at + 2..self.words.len()).map(|number| self.word(number)).collect();
+        let is_plain = fields.is_empty() || fields == ["HOUR", "TO", "MINUTE"];
+        let zone = zone_of_interval(text).filter(|_| is_plain);
+        let what = || StatementError::unsupported(format!("SET TIME ZONE by INTERVAL '{text}'"));
+        zone.map(Some).ok_or_else(what)
     }
 
     /// A role's name, or a text; `NONE` as it is.
@@ -174,16 +169,23 @@ impl Piece<'_, '_> {
     }
 }
 
-/// What follows `pg_catalog.`, or all.
-fn without_schema<'w, 't>(words: &'w [&'t Token]) -> &'w [&'t Token] {
-    match words {
-        [Token::Word(schema), Token::Period, rest @ ..]
-            if schema.value.eq_ignore_ascii_case("pg_catalog") =>
-        {
-            rest
-        }
-        all => all,
+/// `+1:30` as a zone of POSIX, which counts westwards, with a name that says what it is.
+fn zone_of_interval(text: &str) -> Option<String> {
+    let (is_west, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (hours, minutes) = digits.split_once(':')?;
+    let (hours, minutes): (u8, u8) = (hours.parse().ok()?, minutes.parse().ok()?);
+    if minutes > 59 {
+        return None;
     }
+    let (name, offset) = if is_west { ('-', '+') } else { ('+', '-') };
+    let time = match minutes {
+        0 => format!("{hours:02}"),
+        _ => format!("{hours:02}:{minutes:02}"),
+    };
+    Some(format!("<{name}{time}>{offset}{time}"))
 }
 
 /// A name in quotes, unless it reads the same without: to the newest server, whose key words include those of older ones.

@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing here asks a session.
 
+use pagemill_types::builtin::oid;
+
 use super::*;
 
 fn commands(text: &str) -> Result<Vec<Command>> {
@@ -19,7 +21,10 @@ fn one(text: &str) -> Command {
 fn a_text_is_cut_where_statements_end() {
     let all = commands("select ';' ; /* ; */ begin; -- ;\n select 1;;").unwrap();
     assert!(
-        matches!(&all[..], [Command::Query(_), Command::Begin("BEGIN"), Command::Query(_)]),
+        matches!(
+            &all[..],
+            [Command::Query(_), Command::Begin { tag: "BEGIN", .. }, Command::Query(_)]
+        ),
         "{all:?}"
     );
     assert!(commands(" ; -- nothing").unwrap().is_empty());
@@ -57,12 +62,25 @@ fn settings_have_names_and_values() {
     assert_eq!(path("set search_path to A, \"B c\", '$user', ''"), "a, \"B c\", \"$user\", \"\"");
     assert!(matches!(one("set local search_path = x"), Command::Set(set) if set.is_local));
     let given = one("SELECT pg_catalog.set_config('search_path', '', false);");
-    let Command::SetConfig { set: given, if_known: false } = given else { panic!("{given:?}") };
+    let Command::SetConfig(given) = given else { panic!("{given:?}") };
+    assert!(!given.if_known);
+    let given = given.setting(&[]).unwrap();
     assert_eq!((&*given.name, given.value.as_deref()), ("search_path", Some("")));
     let sought = one("SELECT set_config(name, 'v', true) FROM pg_settings WHERE name = 'n'");
-    let Command::SetConfig { set: sought, if_known: true } = sought else { panic!("{sought:?}") };
+    let Command::SetConfig(sought) = sought else { panic!("{sought:?}") };
+    assert!(sought.if_known);
+    let sought = sought.setting(&[]).unwrap();
     assert_eq!((&*sought.name, sought.is_local), ("n", true));
     assert!(matches!(one("select set_config('x', 'y', false), 1"), Command::Query(_)));
+    assert!(matches!(one("select current_setting('x')"), Command::Query(_)));
+    let Command::SetConfig(asked) = one("select set_config($2, $1::text, $3) as s") else {
+        panic!()
+    };
+    assert_eq!(asked.types(&[]).unwrap(), [oid::TEXT, oid::TEXT, oid::BOOL]);
+    assert_eq!(asked.column, "s");
+    assert!(asked.setting(&[]).is_err());
+    let gap = one("select set_config('x', $2, true)");
+    assert!(matches!(gap, Command::SetConfig(gap) if gap.types(&[]).is_err()));
     assert!(matches!(one("show transaction isolation level"),
         Command::Show(name) if name == "transaction_isolation"));
     assert!(commands("set x").is_err() && commands("set session authorization").is_err());

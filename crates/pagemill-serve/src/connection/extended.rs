@@ -262,9 +262,15 @@ impl Connection {
         let nothing = |columns: Arc<[AnswerColumn]>| Ok(Prepared::of_columns(columns));
         let statement = match command {
             Some(Command::Query(statement)) => statement.clone(),
-            Some(command @ (Command::Show(_) | Command::SetConfig { .. })) => {
-                let column = self.setting_column(command);
-                return Ok(column.and_then(|column| nothing(Arc::new([column]))));
+            Some(command @ Command::Show(_)) => {
+                let columns = self.setting_columns(command);
+                return Ok(columns.and_then(|columns| nothing(columns.into())));
+            }
+            Some(command @ Command::SetConfig(call)) => {
+                let columns = self.setting_columns(command);
+                return Ok(columns.and_then(|columns| {
+                    Ok(Prepared::of_columns(columns).with_types(call.types(&types)?))
+                }));
             }
             Some(Command::Execute { name, .. }) => {
                 let columns = self.extended.statements.get(name);

@@ -8,6 +8,7 @@ use pagemill_format::Oid;
 use pagemill_sql::catalog::Catalog;
 use pagemill_sql::copy::copy_to_client;
 use pagemill_sql::output::CopyForm;
+use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::session::{Answer, AnswerColumn};
 use pagemill_sql::types::PgType;
 use pagemill_sql::{SqlState, StatementError};
@@ -15,7 +16,7 @@ use pagemill_sql::{SqlState, StatementError};
 use super::extended::Executed;
 use super::portal::Delivered;
 use super::{Connection, report};
-use crate::command::{Command, SetSetting, commands};
+use crate::command::{Command, SetConfig, SetSetting, commands};
 use crate::error::Result;
 use crate::protocol::{ColumnDescription, Severity, TransactionStatus};
 use crate::running::{Formats, RowForm, Running, Whole, Work};
@@ -52,12 +53,12 @@ impl Connection {
         match command {
             Command::Query(statement) => self.query(Executed::of_text(statement)).await,
             Command::Copy(text) => self.copy(&text).await,
-            Command::Show(_) | Command::SetConfig { .. } => {
-                let column = match self.setting_column(&command) {
-                    Ok(column) => column,
+            Command::Show(_) | Command::SetConfig(_) => {
+                let columns = match self.setting_columns(&command) {
+                    Ok(columns) => columns,
                     Err(error) => return Ok(Err(error)),
                 };
-                self.describe(&[column], &Formats::default());
+                self.describe(&columns, &Formats::default());
                 Ok(self.control(command).await)
             }
             Command::Prepare { name, types, query } => self.prepare(name, &types, query).await,
@@ -73,8 +74,7 @@ impl Connection {
 
     /// Refuses what has no place in a transaction that failed.
     pub(super) fn admit(&self, command: &Command) -> Result<(), StatementError> {
-        let is_end =
-            matches!(command, Command::Commit | Command::Rollback | Command::RollbackTo(_));
+        let is_end = matches!(command, Command::End { .. } | Command::RollbackTo(_));
         if self.status != TransactionStatus::Failed || is_end {
             return Ok(());
         }
@@ -84,21 +84,20 @@ impl Connection {
     /// What concerns the session only.
     pub(super) async fn control(&mut self, command: Command) -> Result<(), StatementError> {
         let tag = match command {
-            Command::Begin(tag) => {
+            Command::Begin { tag, isolation } => {
                 match self.status {
-                    TransactionStatus::Idle => self.settings.begin(),
+                    TransactionStatus::Idle => self.settings.begin(isolation.as_deref())?,
                     _ => self.warn("25001", "there is already a transaction in progress"),
                 }
                 self.status = TransactionStatus::InTransaction;
                 tag
             }
-            Command::Commit => match self.end_transaction(true)? {
-                TransactionStatus::Failed => "ROLLBACK",
-                _ => "COMMIT",
-            },
-            Command::Rollback => {
-                self.end_transaction(false)?;
-                "ROLLBACK"
+            Command::End { is_commit, is_chained } => {
+                match self.end_transaction(is_commit, is_chained)? {
+                    TransactionStatus::Failed => "ROLLBACK",
+                    _ if is_commit => "COMMIT",
+                    _ => "ROLLBACK",
+                }
             }
             Command::Savepoint(_) | Command::Release(_) | Command::RollbackTo(_)
                 if self.status == TransactionStatus::Idle =>
@@ -131,18 +130,7 @@ impl Connection {
                 self.follow_role(&set).await?;
                 if set.value.is_some() { "SET" } else { "RESET" }
             }
-            Command::SetConfig { set, if_known } if if_known && !self.settings.has(&set.name) => {
-                "SELECT 0"
-            }
-            Command::SetConfig { set, .. } => {
-                let set = self.followed(set).await?;
-                // It is a statement, and so a transaction of its own where there is none: to that, a local value is one.
-                let shown = self.settings.shown_by(&set)?;
-                self.change_settings(|settings| settings.set(&set))?;
-                self.follow_role(&set).await?;
-                self.show_value(&shown)?;
-                "SELECT 1"
-            }
+            Command::SetConfig(call) => return self.set_config(&call, &[]).await,
             Command::ResetAll(tag) => {
                 self.change_settings(|settings| {
                     settings.reset_all();
@@ -183,8 +171,42 @@ impl Connection {
         Ok(())
     }
 
+    /// The function that sets, with the values of its parameters.
+    pub(super) async fn set_config(
+        &mut self,
+        call: &SetConfig,
+        values: &[ParameterValue],
+    ) -> Result<(), StatementError> {
+        let set = call.setting(values)?;
+        if call.if_known && !self.settings.has(&set.name) {
+            self.out.complete("SELECT 0");
+            return Ok(());
+        }
+        let mut row = Vec::new();
+        if let Some((before, _)) = &call.shown_before {
+            row.push(self.settings.show(before)?.1.clone());
+        }
+        let set = self.followed(set).await?;
+        // It is a statement, and so a transaction of its own where there is none: to that, a local value is one.
+        row.push(self.settings.shown_by(&set)?);
+        self.change_settings(|settings| settings.set(&set))?;
+        self.follow_role(&set).await?;
+        self.show_values(&row)?;
+        self.out.complete("SELECT 1");
+        Ok(())
+    }
+
     /// Where the transaction stood that ends. One that failed is rolled back whatever ends it.
-    fn end_transaction(&mut self, is_commit: bool) -> Result<TransactionStatus, StatementError> {
+    fn end_transaction(
+        &mut self,
+        is_commit: bool,
+        is_chained: bool,
+    ) -> Result<TransactionStatus, StatementError> {
+        if is_chained && self.status == TransactionStatus::Idle {
+            let what = if is_commit { "COMMIT" } else { "ROLLBACK" };
+            let message = format!("{what} AND CHAIN can only be used in transaction blocks");
+            return Err(StatementError::new(SqlState("25P01"), message));
+        }
         if self.status == TransactionStatus::Idle {
             self.warn("25P01", "there is no transaction in progress");
         }
@@ -192,15 +214,23 @@ impl Connection {
         self.objects.close_all();
         let stood = std::mem::replace(&mut self.status, TransactionStatus::Idle);
         self.change_settings(|settings| {
+            let isolation = settings.isolation().to_owned();
             settings.end(is_commit && stood == TransactionStatus::InTransaction);
-            Ok(())
+            if is_chained { settings.begin(Some(&isolation)) } else { Ok(()) }
         })?;
+        if is_chained {
+            self.status = TransactionStatus::InTransaction;
+        }
         Ok(stood)
     }
 
     fn set(&mut self, set: &SetSetting) -> Result<(), StatementError> {
         if set.is_local && self.status == TransactionStatus::Idle {
-            self.warn("25P01", "SET LOCAL can only be used in transaction blocks");
+            let what = match set.name.as_str() {
+                "transaction_isolation" => "SET TRANSACTION",
+                _ => "SET LOCAL",
+            };
+            self.warn("25P01", &format!("{what} can only be used in transaction blocks"));
         }
         self.change_settings(|settings| settings.set(set))
     }
@@ -223,25 +253,32 @@ impl Connection {
         report(&mut self.out, Severity::Warning, &warning);
     }
 
-    /// The column that a setting is shown in.
-    pub(super) fn setting_column(&self, command: &Command) -> Result<AnswerColumn, StatementError> {
-        let name = match command {
-            Command::Show(name) => &self.settings.show(name)?.0,
-            _ => "set_config",
+    /// The columns that settings are shown in.
+    pub(super) fn setting_columns(
+        &self,
+        command: &Command,
+    ) -> Result<Vec<AnswerColumn>, StatementError> {
+        let names = match command {
+            Command::Show(name) => vec![&self.settings.show(name)?.0],
+            Command::SetConfig(call) => {
+                let before = call.shown_before.iter().map(|(_, column)| column);
+                before.chain([&call.column]).collect()
+            }
+            _ => Vec::new(),
         };
         let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
-        Ok(AnswerColumn::computed(name.to_owned(), ty))
+        Ok(names.into_iter().map(|name| AnswerColumn::computed(name.clone(), ty)).collect())
     }
 
     fn show(&mut self, name: &str) -> Result<(), StatementError> {
         let value = self.settings.show(name)?.1.clone();
-        self.show_value(&value)
+        self.show_values(&[value])
     }
 
-    /// A row with this text.
-    fn show_value(&mut self, value: &str) -> Result<(), StatementError> {
-        self.out.row(1, |_, out| {
-            out.extend_from_slice(value.as_bytes());
+    /// A row with these texts.
+    fn show_values(&mut self, values: &[String]) -> Result<(), StatementError> {
+        self.out.row(values.len(), |at, out| {
+            out.extend_from_slice(values[at].as_bytes());
             Ok::<bool, StatementError>(true)
         })
     }

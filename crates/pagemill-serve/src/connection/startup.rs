@@ -118,8 +118,9 @@ async fn unnamed(
 }
 
 /// Settings of files, databases and roles that sessions begin with here, beside those of applications.
-const FOLLOWED: [&str; 8] = [
+const FOLLOWED: [&str; 9] = [
     "bytea_output",
+    "default_transaction_isolation",
     "datestyle",
     "extra_float_digits",
     "intervalstyle",
@@ -139,7 +140,10 @@ async fn role_settings(
     let read = move || session.catalog().database().settings_of_role(role);
     let read = server.compute.spawn_blocking(read).await.map_err(|_| super::defect())?;
     let mut read = read.map_err(|error| pagemill_sql::Error::from(error).report())?;
-    read.retain(|(name, _)| name.contains('.') || FOLLOWED.contains(&name.as_str()));
+    let is_shown = |name: &str| {
+        name.contains('.') || FOLLOWED.contains(&name) || Settings::changes_no_answer(name)
+    };
+    read.retain(|(name, _)| is_shown(name));
     Ok(read)
 }
 

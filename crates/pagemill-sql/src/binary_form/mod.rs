@@ -80,6 +80,8 @@ impl BinaryForm {
                 Self::Payload
             }
             oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::JSON | oid::XML => Self::Text,
+            // Nothing, in both.
+            oid::VOID => Self::Text,
             oid::INT2 => Self::Numbers(&[2]),
             oid::INT4 | oid::FLOAT4 | oid::DATE | oid::OID | oid::XID | oid::CID => {
                 Self::Numbers(&[4])

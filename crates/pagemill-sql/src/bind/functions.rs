@@ -9,7 +9,7 @@ use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     BinaryOperator, CeilFloorKind, DuplicateTreatment, Expr as Syntax, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectNamePart, OrderByExpr,
+    ObjectNamePart, OrderByExpr, Value,
 };
 
 use super::Binder;
@@ -302,7 +302,9 @@ impl Binder<'_> {
             }
             match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => {
-                    found.typed.push(self.expr(syntax)?);
+                    if !self.is_place_of_result(syntax) {
+                        found.typed.push(self.expr(syntax)?);
+                    }
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => found.is_star = true,
                 FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
@@ -318,6 +320,17 @@ impl Binder<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// True for a parameter of type void: the result of a call that a driver writes as one of its arguments, which the server leaves out.
+    ///
+    /// Source: `ParseFuncOrColumn` in `src/backend/parser/parse_func.c`, PostgreSQL 14 to 18.
+    fn is_place_of_result(&self, syntax: &Syntax) -> bool {
+        let Syntax::Value(value) = syntax else { return false };
+        match &value.value {
+            Value::Placeholder(name) if self.body.is_none() => self.parameters.is_void(name),
+            _ => false,
+        }
     }
 
     fn cast_call(&self, name: &str, mut arguments: Vec<Typed>) -> Option<Result<Typed>> {

@@ -66,12 +66,16 @@ impl Binder<'_> {
     }
 
     fn query_with(&mut self, query: &Query) -> Result<Bound> {
+        let keeps_literals = std::mem::take(&mut self.keeps_literals);
         if let Some(with) = &query.with {
             self.bind_with(with)?;
         }
         let tail = tail(query)?;
         match &*query.body {
-            SetExpr::Select(select) => self.select(select, &tail),
+            SetExpr::Select(select) => {
+                self.keeps_literals = keeps_literals;
+                self.select(select, &tail)
+            }
             body => {
                 let bound = self.set_expr(body)?;
                 self.ordered(bound, &tail, matches!(body, SetExpr::Values(_)))

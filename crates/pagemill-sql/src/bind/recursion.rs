@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema};
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Column, TableReference};
+use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pagemill_format::Oid;
@@ -55,16 +55,21 @@ impl Binder<'_> {
         }
         let mut first = self.set_expr(parts.first)?;
         rename(&mut first.columns, &cte.alias, "WITH query")?;
-        let first = self.first_rows(first)?;
-        if parts.is_distinct {
-            self.require_own_keys(&first.columns)?;
-        }
+        let mut first = self.first_rows(first)?;
+        let mark = match parts.is_distinct {
+            false => None,
+            true => {
+                self.require_own_keys(&first.columns)?;
+                Some(self.fresh("known_rows"))
+            }
+        };
+        first.plan = marked(first.plan, mark.as_deref())?;
         let table = self.fresh(name);
         let work_table = work_table(&table, &first)?;
         let here = self.with.last_mut().expect("a query has its own tables"); // infallible: pushed above
         here.insert(name.to_owned(), work_table);
         let repeated = self.part(parts.repeated)?;
-        let repeated = self.next_rows(name, &first, repeated)?;
+        let repeated = marked(self.next_rows(name, &first, repeated)?, mark.as_deref())?;
         check_plan(&repeated, &table)?;
         let plan = LogicalPlanBuilder::from(first.plan)
             .to_recursive_query(table, repeated, parts.is_distinct)?
@@ -154,6 +159,17 @@ impl Binder<'_> {
     }
 }
 
+/// The rows with one more column, which nothing names, where rows that were there before are left out. By its type the engine keeps rows
+/// whole to know them again; columns apart it numbers out of turn where hashes of two rows are the same, and takes a new row that comes
+/// behind such numbers for a known one: of `(5, NULL, 1), (5, 1, NULL), (2, 2, 2)` the last was lost.
+fn marked(plan: LogicalPlan, mark: Option<&str>) -> Result<LogicalPlan> {
+    let Some(mark) = mark else { return Ok(plan) };
+    let own = plan.schema().columns().into_iter().map(Expr::Column);
+    let one = Expr::Literal(ScalarValue::Decimal32(Some(1), 1, 0), None).alias(mark);
+    let all: Vec<Expr> = own.chain([one]).collect();
+    Ok(LogicalPlanBuilder::from(plan).project(all)?.build()?)
+}
+
 fn column_of(typed: &Typed) -> &Column {
     match &typed.expr {
         Expr::Column(column) => column,
@@ -163,10 +179,8 @@ fn column_of(typed: &Typed) -> &Column {
 
 /// The rows of the last round as a table.
 fn work_table(table: &str, first: &Bound) -> Result<Bound> {
-    let field = |column: &BoundColumn| {
-        Field::new(column_of(&column.typed).name(), column.typed.carrier.clone(), true)
-    };
-    let fields: Vec<Field> = first.columns.iter().map(field).collect();
+    let field = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+    let fields: Vec<Field> = first.plan.schema().fields().iter().map(field).collect();
     let provider = CteWorkTable::new(table, Arc::new(Schema::new(fields)));
     let relation = TableReference::bare(table);
     let column = |column: &BoundColumn| {

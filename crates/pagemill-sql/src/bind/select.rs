@@ -85,8 +85,13 @@ impl Binder<'_> {
         self.name_windows(&select.named_window)?;
         self.level().allowed = Allowed::All;
         let mut columns = self.select_list(&select.projection)?;
-        if !keeps_literals {
+        if !keeps_literals || matches!(select.distinct, Some(Distinct::Distinct)) {
             self.settle_literals(&mut columns)?;
+        }
+        for item in tail.order_by {
+            if let Some(at) = output_position(&item.expr, &columns)? {
+                self.settle_literals(&mut columns[at..=at])?;
+            }
         }
         let groups = self.group_by(&select.group_by, &columns)?;
         let having = match &select.having {
@@ -200,12 +205,21 @@ impl Binder<'_> {
     ) -> Result<LogicalPlan> {
         let on = on.iter().map(|typed| keys::equality_key(&self.catalog, typed));
         let on: Vec<Expr> = on.collect::<Result<_>>()?;
-        let sort = |item: &SortItem<'_>| {
-            Ok(sort(keys::order_key(&self.catalog, &item.typed)?, item.syntax))
-        };
-        let sorts = order.iter().map(sort).collect::<Result<Vec<SortExpr>>>()?;
+        let sorts = self.distinct_on_sorts(order)?;
         let all = plan.schema().columns().into_iter().map(Expr::Column).collect();
         Ok(LogicalPlanBuilder::from(plan).distinct_on(on, all, Some(sorts))?.build()?)
+    }
+
+    fn distinct_on_sorts(&self, order: &[SortItem<'_>]) -> Result<Vec<SortExpr>> {
+        let mut sorts: Vec<SortExpr> = Vec::new();
+        for item in order {
+            let key = keys::order_key(&self.catalog, &item.typed)?;
+            // Twice the same orders nothing more, and the engine counts on keys that differ.
+            if !sorts.iter().any(|before| before.expr == key) {
+                sorts.push(sort(key, item.syntax));
+            }
+        }
+        Ok(sorts)
     }
 
     fn distinct_on(
@@ -217,11 +231,7 @@ impl Binder<'_> {
     ) -> Result<Bound> {
         let on = on.iter().map(|typed| keys::equality_key(&self.catalog, typed));
         let on: Vec<Expr> = on.collect::<Result<_>>()?;
-        let mut sorts: Vec<SortExpr> = Vec::new();
-        for item in order {
-            let key = keys::order_key(&self.catalog, &item.typed)?;
-            sorts.push(sort(key, item.syntax));
-        }
+        let sorts = self.distinct_on_sorts(order)?;
         // The engine wants the expressions of ON first in ORDER BY, as PostgreSQL does.
         let (exprs, outputs) = self.outputs(columns);
         let sorts = (!sorts.is_empty()).then_some(sorts);

@@ -52,7 +52,11 @@ impl Binder<'_> {
     }
 
     pub(super) fn part(&mut self, body: &SetExpr) -> Result<Bound> {
-        self.keeps_literals = matches!(body, SetExpr::Select(_));
+        let mut inner = body;
+        while let SetExpr::Query(query) = inner {
+            inner = &query.body;
+        }
+        self.keeps_literals = matches!(inner, SetExpr::Select(_));
         self.set_expr(body)
     }
 

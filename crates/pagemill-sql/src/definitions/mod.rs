@@ -16,6 +16,7 @@ mod constraints;
 mod dictionary;
 mod expression;
 mod fields;
+mod foreign_tables;
 mod from;
 mod function_statements;
 mod functions;

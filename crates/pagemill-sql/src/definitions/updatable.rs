@@ -1,6 +1,6 @@
 //! Whether rows can be inserted into relations, updated and deleted: of views by their queries, rules and triggers.
 //!
-//! Invariant: a foreign table is refused by name, for its wrapper says what can be done.
+//! Invariant: a foreign table of a wrapper that is not PostgreSQL's own is refused by name, for its library says what can be done.
 //!
 //! Source: `relation_is_updatable`, `view_query_is_auto_updatable`, `view_col_is_auto_updatable` in
 //! `src/backend/rewrite/rewriteHandler.c`, `pg_column_is_updatable` in `src/backend/utils/adt/misc.c`, PostgreSQL 14 to 18;
@@ -14,6 +14,7 @@ use pagemill_format::Oid;
 use pagemill_format::node_tree::{Node, NodeStruct};
 
 use super::Unwritten;
+use super::foreign_tables::{Wrapper, foreign_tables};
 use super::relations::{Rule, rules};
 use super::tree::{flag, is_var, optional};
 use super::writer::Written;
@@ -39,6 +40,7 @@ pub(crate) struct Updatability {
     rules: HashMap<Oid, Vec<Rule>>,
     /// What triggers do instead, by the view.
     triggered: HashMap<Oid, u32>,
+    foreign: HashMap<Oid, Wrapper>,
 }
 
 /// The query of a view that can be updated by itself: the relation below, and the column there that each of its columns is.
@@ -66,7 +68,8 @@ impl Updatability {
             }
             Ok(())
         })?;
-        Ok(Self { catalog: catalog.clone(), rules: by_relation, triggered })
+        let foreign = foreign_tables(catalog)?;
+        Ok(Self { catalog: catalog.clone(), rules: by_relation, triggered, foreign })
     }
 
     /// The commands that a relation takes, as bits; with triggers or without.
@@ -113,9 +116,20 @@ impl Updatability {
             return Ok(ALL);
         }
         if class.kind == RelationKind::ForeignTable {
-            let name = String::from_utf8_lossy(&class.name);
-            let what = format!("whether the foreign table \"{name}\" can be changed");
-            return Err(Unwritten::unknown(what));
+            return match self.foreign.get(&relation) {
+                Some(Wrapper::Known(true)) => Ok(ALL),
+                Some(Wrapper::Known(false)) => Ok(events),
+                Some(Wrapper::WithoutHandler(wrapper)) => {
+                    let what =
+                        format!("the foreign-data wrapper \"{wrapper}\", which has no handler");
+                    Err(Unwritten::unknown(what))
+                }
+                None => {
+                    let name = String::from_utf8_lossy(&class.name);
+                    let what = format!("whether the foreign table \"{name}\" can be changed");
+                    Err(Unwritten::unknown(what))
+                }
+            };
         }
         let simple = match class.kind {
             RelationKind::View => self.simple(relation)?,

@@ -49,6 +49,12 @@ impl Prepared {
         Self::new(Arc::default(), columns.into())
     }
 
+    /// The same with parameters of these types.
+    #[must_use]
+    pub fn with_types(self, types: impl Into<Arc<[Oid]>>) -> Self {
+        Self { types: types.into(), ..self }
+    }
+
     #[cfg(test)]
     pub(crate) fn plan(&self) -> &PlanCell {
         &self.plan

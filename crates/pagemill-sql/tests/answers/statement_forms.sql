@@ -117,3 +117,20 @@ select 1 as x union all select 2 order by x + 1;
 select 1 as x union all select 2 order by y;
 select (information_schema._pg_expandarray(array['a','b'])).*;
 select relname, (aclexplode(relacl)).* from pg_class where relname in ('customers', 'seen', 'orders');
+
+-- Rows of several columns that are left out of a recursion when they were there before.
+with recursive r(a, b, c) as (values (5, null, 1), (5, 1, null), (2, 2, 2) union select a, b, c from r where false) select * from r order by 1, 2, 3;
+with recursive r(a, b, c) as (values (4, true, true), (4, true, false), (4, false, true), (4, false, false) union select a, b, c from r) select * from r order by 1, 2, 3;
+with recursive r(a, b, c, d) as (select nullif(i % 4, 2), nullif(i % 5, 2), nullif(i % 3, 2), nullif(i % 7, 2) from generate_series(0, 1000) i union select a, b, c, d from r) select count(*) from r;
+with recursive r(n, a, b) as (values (0, null::int, null::int) union select n + 1, x.a, x.b from r, (values (1, null), (null, 1), (3, 4)) x(a, b) where n < 2) select * from r order by 1, 2, 3;
+
+-- The same twice in the order of DISTINCT ON.
+select distinct on (y) x, y from (values (0, ''), (5, 'a'), (6, 'a'), (5, 't1')) q(x, y) order by y, y desc, x desc;
+select distinct on (1) count(*), bool_or(x > 1), count(*) from (values (1), (2)) q(x) group by x order by 1, 2, 3;
+
+-- Literals in parts of set operations with parentheses around them.
+(select 1) union (select null where false);
+(select distinct 1) union (select null) order by 1;
+(select null limit 1) union select 1 order by 1;
+((select null)) union all ((select 2)) order by 1;
+(select 1) except (select null);

@@ -46,6 +46,7 @@ impl Connection {
                 (Ok(()), Command::Prepare { name, types, query }) => {
                     self.prepare(name, &types, query).await?
                 }
+                (Ok(()), Command::SetConfig(call)) => self.set_config(&call, &bound.values).await,
                 (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
                 (Ok(()), Command::Declare { name, query }) => self.declare(name, query).await?,
                 (Ok(()), Command::Fetch(fetch)) => self.fetch(&fetch).await?,
