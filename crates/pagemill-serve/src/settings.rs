@@ -103,7 +103,7 @@ const IS_SUPERUSER: &str = "is_superuser";
 const SESSION_AUTHORIZATION: &str = "session_authorization";
 
 /// What stays when all settings get their defaults.
-const KEPT: [&str; 3] = [ROLE, IS_SUPERUSER, SESSION_AUTHORIZATION];
+const KEPT: [&str; 4] = [ROLE, IS_SUPERUSER, SESSION_AUTHORIZATION, ISOLATION];
 
 /// By names in small letters: as it is spelled, and the value.
 type Values = BTreeMap<String, (String, String)>;
@@ -378,7 +378,7 @@ impl Settings {
         Ok(changed.map(|(_, shown)| shown).unwrap_or_default())
     }
 
-    /// Sets all to their defaults but the user and the role, whose rights stay (`GUC_NO_RESET_ALL`).
+    /// Sets all to their defaults but the user and the role, whose rights stay, and the level of a transaction that runs (`GUC_NO_RESET_ALL`).
     pub fn reset_all(&mut self) {
         let mut all = vec![&mut self.values];
         all.extend(self.transaction.as_mut().map(|ends| &mut ends.committed));
@@ -396,6 +396,7 @@ impl Settings {
         for key in KEPT {
             self.values.insert(key.to_owned(), self.defaults[key].clone());
         }
+        self.follow_default_isolation();
     }
 
     /// Whether nothing is kept from the role that was set just now, for as long as it is set.
@@ -663,6 +664,23 @@ mod tests {
         set(&mut settings, "search_path", "c").unwrap();
         settings.end(false);
         assert_eq!(settings.search_path(), "a");
+    }
+
+    #[test]
+    fn a_transaction_has_a_level_of_its_own_or_the_default() {
+        let mut settings = settings();
+        set(&mut settings, DEFAULT_ISOLATION, "Serializable").unwrap();
+        assert_eq!(settings.isolation(), "serializable");
+        settings.begin(Some("repeatable read")).unwrap();
+        settings.reset_all();
+        assert_eq!(settings.isolation(), "repeatable read");
+        set(&mut settings, ISOLATION, "read uncommitted").unwrap();
+        assert_eq!(settings.isolation(), "read uncommitted");
+        settings.end(true);
+        assert_eq!(settings.isolation(), "read committed");
+        assert!(
+            settings.begin(Some("chaos")).is_err() && set(&mut settings, ISOLATION, "").is_err()
+        );
     }
 
     #[test]

@@ -74,7 +74,8 @@ impl Binder<'_> {
         let plan = LogicalPlanBuilder::from(first.plan)
             .to_recursive_query(table, repeated, parts.is_distinct)?
             .build()?;
-        if !plan.all_out_ref_exprs().is_empty() {
+        // Run for each row around it, it has values in the place of columns; the engine makes no join of it.
+        if !self.nests && !plan.all_out_ref_exprs().is_empty() {
             return unsupported("WITH RECURSIVE that refers to the query around it");
         }
         Ok(Bound { plan, columns: first.columns })

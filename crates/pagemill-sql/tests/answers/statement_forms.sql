@@ -134,3 +134,9 @@ select distinct on (1) count(*), bool_or(x > 1), count(*) from (values (1), (2))
 (select null limit 1) union select 1 order by 1;
 ((select null)) union all ((select 2)) order by 1;
 (select 1) except (select null);
+
+-- Recursions that refer to the row around them.
+select i, (with recursive r(n) as (select i union all select n + 1 from r where n < i * 2) select sum(n) from r) from generate_series(0, 5) i order by 1;
+select i from generate_series(0, 5) i where exists (with recursive r(n) as (select i union select n / 2 from r) select from r where n = 1) order by 1;
+with recursive t(i, s) as (select 1, 0::bigint union all select i + 1, (with recursive r(n) as (select i union all select n - 1 from r where n > 1) select sum(n) from r) from t where i < 5) select * from t order by 1;
+select id from people p where 3 = (with recursive r(n) as (select p.id union all select n+1 from r where n<3) select max(n) from r) order by 1;
