@@ -5,6 +5,8 @@
 use std::fmt;
 
 use datafusion::error::DataFusionError;
+use pagemill_cluster::Refusal;
+use pagemill_cluster::refusal::TypeCause;
 use pagemill_io::ErrorKind;
 
 /// What went wrong.
@@ -125,6 +127,11 @@ fn of_engine(error: &pagemill_engine::Error) -> StatementError {
         pagemill_engine::Error::Refused(refusal) => {
             StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, refusal.to_string())
         }
+        pagemill_engine::Error::Cluster(pagemill_cluster::Error::Refused(refusal))
+            if is_unknown_type(refusal) =>
+        {
+            StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, refusal.to_string())
+        }
         pagemill_engine::Error::Cluster(pagemill_cluster::Error::Io(error))
         | pagemill_engine::Error::Output(error)
         | pagemill_engine::Error::Input(error) => {
@@ -132,6 +139,19 @@ fn of_engine(error: &pagemill_engine::Error) -> StatementError {
         }
         other => StatementError::new(SqlState::DATA_CORRUPTED, other.to_string()),
     }
+}
+
+/// True for a type whose values only its own library knows, and false for one that the catalogs have wrong.
+fn is_unknown_type(refusal: &Refusal) -> bool {
+    let Refusal::Type { cause, .. } = refusal else { return false };
+    let is_damage = matches!(
+        cause,
+        TypeCause::ContainsItself
+            | TypeCause::Layout(_)
+            | TypeCause::NotInPgRange
+            | TypeCause::MultirangeOverNoRange
+    );
+    !is_damage
 }
 
 /// As the server tells what the system does not let it do, and files that are not as it left them.
@@ -351,4 +371,21 @@ pub fn unsupported<T>(what: impl fmt::Display) -> Result<T> {
 /// A statement's error to return.
 pub fn fail<T>(state: SqlState, message: impl Into<String>) -> Result<T> {
     Err(StatementError::new(state, message).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_of_an_extension_is_no_damage() {
+        let state = |cause: TypeCause| {
+            let name = "hstore".to_owned();
+            let error = pagemill_cluster::Error::refused(Refusal::Type { name, cause });
+            Error::from(error).report().state
+        };
+        assert_eq!(state(TypeCause::Input), SqlState::FEATURE_NOT_SUPPORTED);
+        assert_eq!(state(TypeCause::CanonicalFunction), SqlState::FEATURE_NOT_SUPPORTED);
+        assert_eq!(state(TypeCause::ContainsItself), SqlState::DATA_CORRUPTED);
+    }
 }

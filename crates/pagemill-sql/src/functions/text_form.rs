@@ -46,8 +46,8 @@ pub(crate) fn payload_of_text(
     ty: PgType,
     text: &str,
 ) -> Result<Vec<u8>, StatementError> {
-    let inputs = catalog.inputs().map_err(|error| invalid(error.to_string()))?;
-    let wanted = inputs.value_type(ty.oid).map_err(|error| invalid(error.to_string()))?;
+    let inputs = catalog.inputs().map_err(|error| error.report())?;
+    let wanted = inputs.value_type(ty.oid).map_err(|error| Error::from(error).report())?;
     let (mut lookups, mut payload) = (inputs.lookups(), Vec::new());
     let mut reader = ValueReader::new(&mut lookups, inputs.context());
     let read = reader.read(&wanted.input, ty.modifier, text.as_bytes(), &mut payload);
