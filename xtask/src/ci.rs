@@ -22,7 +22,7 @@ struct StepResult {
     took: Duration,
 }
 
-/// One thing that a change must pass.
+/// One thing that a change must pass, in the order in which all are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
     Fmt,
@@ -39,7 +39,8 @@ pub(crate) enum Step {
 
 impl Step {
     fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        let value = self.to_possible_value().expect("a step has a name"); // infallible: none is hidden
+        value.get_name().to_owned()
     }
 
     fn run(self, root: &Path, tally: &mut Tally) -> Result<bool> {

@@ -14,6 +14,7 @@ use pagemill_types::builtin::oid;
 use sqlparser::tokenizer::Token;
 
 use super::{Command, Piece, Result, SetSetting};
+use crate::settings::boolean;
 
 /// The call of a function that sets, and what stands around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,9 +65,8 @@ impl SetConfig {
                 named.get(at - 1).copied().filter(|asked| ![Oid(0), UNKNOWN].contains(asked));
             match asked {
                 None => Ok(*own),
-                Some(asked) if asked == *own || [oid::TEXT, oid::VARCHAR].contains(&asked) => {
-                    Ok(asked)
-                }
+                Some(asked) if asked == *own => Ok(asked),
+                Some(asked) if asked == oid::VARCHAR && *own == oid::TEXT => Ok(asked),
                 Some(asked) => {
                     let message = format!("set_config with a parameter of type {}", asked.0);
                     Err(StatementError::unsupported(message))
@@ -85,17 +85,19 @@ impl SetConfig {
             let message = "SET requires parameter name";
             return Err(StatementError::new(SqlState("22004"), message));
         };
-        // NULL is false.
-        let is_local = self.is_local.text(values)?.is_some_and(|word| is_true(&word));
+        let is_local = match self.is_local.text(values)? {
+            // NULL is false.
+            None => false,
+            Some(word) => boolean(&word).ok_or_else(|| {
+                let message = format!("invalid input syntax for type boolean: \"{word}\"");
+                StatementError::new(SqlState("22P02"), message)
+            })?,
+        };
         Ok(SetSetting { name, value: self.value.text(values)?, is_local })
     }
 }
 
 const UNKNOWN: Oid = pagemill_sql::types::UNKNOWN;
-
-fn is_true(word: &str) -> bool {
-    ["t", "true", "on", "yes", "y", "1"].iter().any(|known| known.eq_ignore_ascii_case(word.trim()))
-}
 
 impl Argument {
     fn text(&self, values: &[ParameterValue]) -> Result<Option<String>> {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing here asks a session.
 
+use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 use super::*;
@@ -79,6 +80,10 @@ fn settings_have_names_and_values() {
     assert_eq!(asked.types(&[]).unwrap(), [oid::TEXT, oid::TEXT, oid::BOOL]);
     assert_eq!(asked.column, "s");
     assert!(asked.setting(&[]).is_err());
+    assert!(asked.types(&[Oid(0), oid::VARCHAR]).is_ok());
+    assert!(asked.types(&[Oid(0), Oid(0), oid::TEXT]).is_err());
+    let Command::SetConfig(unclear) = one("select set_config('x', 'y', 'maybe')") else { panic!() };
+    assert_eq!(unclear.setting(&[]).unwrap_err().state, SqlState("22P02"));
     let gap = one("select set_config('x', $2, true)");
     assert!(matches!(gap, Command::SetConfig(gap) if gap.types(&[]).is_err()));
     assert!(matches!(one("show transaction isolation level"),

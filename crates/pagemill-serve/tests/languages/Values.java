@@ -8,6 +8,7 @@ import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Array;
+import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.Date;
 import java.sql.DriverManager;
@@ -17,6 +18,7 @@ import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Timestamp;
+import java.sql.Types;
 import java.util.Arrays;
 import java.util.Properties;
 import java.util.UUID;
@@ -93,6 +95,29 @@ public class Values {
         ask(connection, "select ?::int / ?", 1, 0);
     }
 
+    // The result is a parameter of type void to the server.
+    static void called(Connection connection) {
+        System.out.println("== called");
+        try (CallableStatement call = connection.prepareCall("{? = call abs(?)}")) {
+            call.registerOutParameter(1, Types.INTEGER);
+            for (int turn = 1; turn <= TURNS; turn++) {
+                call.setInt(2, -turn);
+                call.execute();
+                System.out.println(call.getInt(1));
+            }
+        } catch (SQLException error) {
+            failed(error);
+        }
+    }
+
+    static void settings(Connection connection) throws SQLException {
+        ask(connection, "select set_config('app.tenant', ?, ?)", "it's", false);
+        ask(connection, "select current_setting('app.tenant')");
+        ask(connection, "select pg_advisory_unlock_all()");
+        connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+        System.out.println(connection.getTransactionIsolation() == Connection.TRANSACTION_SERIALIZABLE);
+    }
+
     static void inParts(Connection connection) throws SQLException {
         System.out.println("== in parts");
         connection.setAutoCommit(false);
@@ -154,6 +179,8 @@ public class Values {
                 ask(connection, question);
             }
             prepared(connection);
+            called(connection);
+            settings(connection);
             inParts(connection);
             failsAndGoesOn(connection);
             cancelled(connection);

@@ -22,66 +22,76 @@ pub(super) enum Wrapper {
     WithoutHandler(String),
 }
 
+/// Known wrappers, or what is of such.
+type Known = HashMap<Oid, Wrapper>;
+
 /// The foreign tables of known wrappers.
-pub(super) fn foreign_tables(catalog: &Catalog) -> Result<HashMap<Oid, Wrapper>> {
-    let mut handlers = HashMap::new();
-    for_each_row(catalog.values(), "pg_proc", &["oid", "prosrc"], |row| {
-        let source = row.text(1)?.filter(|source| source.ends_with("_fdw_handler"));
-        handlers.extend(source.map(|source| (row.oid(0), source)));
-        Ok(())
-    })?;
-    let mut wrappers = HashMap::new();
-    for_each_row(
-        catalog.values(),
-        "pg_foreign_data_wrapper",
-        &["oid", "fdwname", "fdwhandler"],
-        |row| {
-            let wrapper = match handlers.get(&row.oid(2)).map(String::as_str) {
-                _ if row.oid(2) == Oid(0) => Wrapper::WithoutHandler(row.name(1)),
-                Some("postgres_fdw_handler") => Wrapper::Known(true),
-                Some("file_fdw_handler") => Wrapper::Known(false),
-                _ => return Ok(()),
-            };
-            wrappers.insert(row.oid(0), wrapper);
-            Ok(())
-        },
-    )?;
-    let mut servers = HashMap::new();
-    let of_server = ["oid", "srvfdw", "srvoptions"];
-    for_each_row(catalog.values(), "pg_foreign_server", &of_server, |row| {
-        if let Some(wrapper) = wrappers.get(&row.oid(1)).cloned() {
-            let options = if row.is_null(2) { Vec::new() } else { row.texts(2)? };
-            servers.insert(row.oid(0), with_options(wrapper, &options));
-        }
-        Ok(())
-    })?;
-    let mut tables = HashMap::new();
-    let of_table = ["ftrelid", "ftserver", "ftoptions"];
-    for_each_row(catalog.values(), "pg_foreign_table", &of_table, |row| {
-        if let Some(wrapper) = servers.get(&row.oid(1)).cloned() {
-            let options = if row.is_null(2) { Vec::new() } else { row.texts(2)? };
-            tables.insert(row.oid(0), with_options(wrapper, &options));
-        }
-        Ok(())
-    })?;
-    Ok(tables)
+pub(super) fn foreign_tables(catalog: &Catalog) -> Result<Known> {
+    let wrappers = wrappers(catalog)?;
+    if wrappers.is_empty() {
+        return Ok(wrappers);
+    }
+    let server = ["oid", "srvfdw", "srvoptions"];
+    let servers = with_options_of(catalog, ("pg_foreign_server", server), &wrappers)?;
+    let table = ["ftrelid", "ftserver", "ftoptions"];
+    with_options_of(catalog, ("pg_foreign_table", table), &servers)
 }
 
-/// `updatable` is an option of a wrapper whose rows can be changed.
+fn wrappers(catalog: &Catalog) -> Result<Known> {
+    let mut all = Vec::new();
+    let columns = ["oid", "fdwname", "fdwhandler"];
+    for_each_row(catalog.values(), "pg_foreign_data_wrapper", &columns, |row| {
+        all.push((row.oid(0), row.name(1), row.oid(2)));
+        Ok(())
+    })?;
+    let mut updatable = HashMap::new();
+    // Where there is a wrapper, which is seldom.
+    if !all.is_empty() {
+        for_each_row(catalog.values(), "pg_proc", &["oid", "prosrc"], |row| {
+            let can_change = match row.text(1)?.as_deref() {
+                Some("postgres_fdw_handler") => true,
+                Some("file_fdw_handler") => false,
+                _ => return Ok(()),
+            };
+            updatable.insert(row.oid(0), can_change);
+            Ok(())
+        })?;
+    }
+    let known = all.into_iter().filter_map(|(wrapper, name, handler)| match handler {
+        Oid(0) => Some((wrapper, Wrapper::WithoutHandler(name))),
+        handler => Some((wrapper, Wrapper::Known(*updatable.get(&handler)?))),
+    });
+    Ok(known.collect())
+}
+
+/// The rows of a catalog that are of what is known, each with its own options: its OID, that of what it is of, and the options.
+fn with_options_of(
+    catalog: &Catalog,
+    (relation, columns): (&str, [&str; 3]),
+    known: &Known,
+) -> Result<Known> {
+    let mut found = HashMap::new();
+    for_each_row(catalog.values(), relation, &columns, |row| {
+        if let Some(wrapper) = known.get(&row.oid(1)).cloned() {
+            let options = if row.is_null(2) { Vec::new() } else { row.texts(2)? };
+            found.insert(row.oid(0), with_options(wrapper, &options));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// `updatable` is an option of a wrapper whose rows can be changed, which lets in no other words.
+///
+/// Source: `defGetBoolean` in `src/backend/commands/define.c`, PostgreSQL 14 to 18.
 fn with_options(wrapper: Wrapper, options: &[String]) -> Wrapper {
     let given = options.iter().find_map(|option| option.strip_prefix("updatable="));
     match (wrapper, given) {
-        (Wrapper::Known(_), Some(value)) => Wrapper::Known(is_true(value)),
+        (Wrapper::Known(_), Some(value)) => {
+            Wrapper::Known(["true", "on"].iter().any(|word| word.eq_ignore_ascii_case(value)))
+        }
         (wrapper, _) => wrapper,
     }
-}
-
-/// The wrapper lets in nothing but truth values.
-fn is_true(value: &str) -> bool {
-    let value = value.to_ascii_lowercase();
-    value == "1"
-        || value == "on"
-        || !value.is_empty() && ["true", "yes"].iter().any(|word| word.starts_with(&value))
 }
 
 #[cfg(test)]
@@ -97,12 +107,10 @@ mod tests {
                 Wrapper::WithoutHandler(name) => panic!("{name}"),
             }
         };
-        assert!(with(&[]) && with(&["host=x"]) && with(&["host=x", "updatable=t"]));
-        assert!(
-            !with(&["updatable=false"]) && !with(&["updatable=off"]) && !with(&["updatable=0"])
-        );
+        assert!(with(&[]) && with(&["host=x"]) && with(&["host=x", "updatable=ON"]));
+        assert!(!with(&["updatable=false"]) && !with(&["updatable=off"]));
         let bare =
-            with_options(Wrapper::WithoutHandler("w".to_owned()), &["updatable=1".to_owned()]);
+            with_options(Wrapper::WithoutHandler("w".to_owned()), &["updatable=true".to_owned()]);
         assert!(matches!(bare, Wrapper::WithoutHandler(_)));
     }
 }
