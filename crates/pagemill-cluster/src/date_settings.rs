@@ -64,6 +64,11 @@ impl Database {
         self.time_zones().of_setting(value)
     }
 
+    /// All zones that the setting may name, with their names.
+    pub fn all_time_zones(&self) -> Vec<(String, Zone)> {
+        self.time_zones().all()
+    }
+
     fn time_zones(&self) -> TimeZones {
         TimeZones::new(self.cluster().storage().host(), SYSTEM_ZONES)
     }

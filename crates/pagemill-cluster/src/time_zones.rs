@@ -11,7 +11,7 @@
 //! `src/backend/commands/variable.c`, PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pagemill_io::HostFiles;
@@ -25,6 +25,8 @@ pub const SYSTEM_ZONES: &str = "/usr/share/zoneinfo";
 const MOST_NAME_BYTES: usize = 255;
 /// Offsets are less than a week.
 const MOST_HOURS: f64 = 168.0;
+/// So many directories may be within each other.
+const DEEPEST: u32 = 10;
 /// No zone file is nearly as large.
 const FILE_LIMIT: u64 = 1 << 20;
 
@@ -57,7 +59,36 @@ impl TimeZones {
     pub fn of_setting(&self, value: &str) -> Option<NamedZone> {
         match value.parse::<f64>() {
             Ok(hours) if hours.abs() < MOST_HOURS => fixed_zone((hours * 3600.0) as i64),
-            _ => self.named(value),
+            _ => self.named(value).filter(|found| found.zone.is_acceptable()),
+        }
+    }
+
+    /// All zones that have a file and may be chosen, by name. What cannot be read is left out, as are files that are no zones.
+    pub fn all(&self) -> Vec<(String, Zone)> {
+        let mut found = Vec::new();
+        self.add_all(&self.directory, DEEPEST, &mut found);
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        found
+    }
+
+    fn add_all(&self, directory: &Path, depth: u32, found: &mut Vec<(String, Zone)>) {
+        for entry in self.host.read_dir(directory).unwrap_or_default() {
+            // default: no zones of a directory that cannot be read
+            let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else {
+                continue;
+            };
+            let path = directory.join(name);
+            if self.host.is_dir(&path) {
+                if depth > 0 {
+                    self.add_all(&path, depth - 1, found);
+                }
+                continue;
+            }
+            let spelled = path.strip_prefix(&self.directory).ok().and_then(Path::to_str);
+            let bytes = self.host.read_file(&path, FILE_LIMIT).ok();
+            let zone = bytes.and_then(|bytes| Zone::from_tzif(&bytes).ok());
+            let zone = zone.filter(Zone::is_acceptable);
+            found.extend(spelled.map(str::to_owned).zip(zone));
         }
     }
 
@@ -157,6 +188,13 @@ mod tests {
         for name in ["Sea/Bottom", "sea/bottom", "SEA/BOTTOM"] {
             assert_eq!(zones.zone(name).unwrap().only_offset(), Some(3600), "{name}");
         }
+    }
+
+    #[test]
+    fn all_zones_are_those_with_a_file_in_sight() {
+        let (_directory, zones) = zones();
+        let names: Vec<String> = zones.all().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["Sea/Bottom"]);
     }
 
     #[test]

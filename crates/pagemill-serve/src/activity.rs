@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pagemill_sql::session::TlsFacts;
+
 use crate::protocol::TransactionStatus;
 
 /// Bytes of a statement that are kept; `track_activity_query_size` has this value by default.
@@ -53,6 +55,8 @@ pub struct Owner {
     pub database: String,
     /// Where its client is, for TCP.
     pub address: Option<SocketAddr>,
+    /// What it agreed on with its client, within TLS.
+    pub tls: Option<TlsFacts>,
 }
 
 /// A session, as it is seen.
@@ -64,20 +68,41 @@ pub struct Activity {
     pub state: SessionState,
     /// The statement that it works on, or was the last, cut where it is long.
     pub text: Arc<str>,
-    since: Instant,
+    /// What its client calls itself.
+    pub application: String,
+    /// When its client came.
+    pub began: Instant,
+    /// When its last statement began.
+    pub statement_began: Option<Instant>,
+    /// When its transaction began, where it is in one.
+    pub transaction_began: Option<Instant>,
+    /// Since when it is in its state.
+    pub since: Instant,
 }
 
 impl Default for Activity {
     fn default() -> Self {
-        let owner = Owner::default();
-        Self { owner, state: SessionState::Arriving, text: "".into(), since: Instant::now() }
+        let now = Instant::now();
+        Self {
+            owner: Owner::default(),
+            state: SessionState::Arriving,
+            text: "".into(),
+            application: String::new(),
+            began: now,
+            statement_began: None,
+            transaction_began: None,
+            since: now,
+        }
     }
 }
 
 impl Activity {
     /// Works on a statement from now on.
     pub fn works_on(&mut self, text: &Arc<str>) {
-        (self.state, self.since, self.text) = (SessionState::Active, Instant::now(), text.clone());
+        let now = Instant::now();
+        (self.state, self.since, self.text) = (SessionState::Active, now, text.clone());
+        self.statement_began = Some(now);
+        self.transaction_began.get_or_insert(now);
     }
 
     /// Waits for its client from now on.
@@ -85,6 +110,9 @@ impl Activity {
         let state = SessionState::Waiting(status);
         if self.state != state {
             (self.state, self.since) = (state, Instant::now());
+        }
+        if status == TransactionStatus::Idle {
+            self.transaction_began = None;
         }
     }
 
@@ -124,5 +152,10 @@ mod tests {
         assert_eq!((activity.state.name(), &*activity.text), ("active", "select 1"));
         activity.waits(TransactionStatus::Failed);
         assert_eq!(activity.state.name(), "idle in transaction (aborted)");
+        assert_eq!(activity.transaction_began, activity.statement_began);
+        activity.works_on(&"rollback".into());
+        assert!(activity.transaction_began < activity.statement_began);
+        activity.waits(TransactionStatus::Idle);
+        assert_eq!(activity.transaction_began, None);
     }
 }

@@ -12,6 +12,7 @@
 mod authentication;
 mod channel;
 mod extended;
+mod facts;
 mod functions;
 mod large_object;
 mod portal;
@@ -166,7 +167,13 @@ impl Connection {
 
     /// This is what the session does now, for who looks at the server.
     fn works_on(&self, text: &Arc<str>) {
-        self.registration.act(|activity| activity.works_on(text));
+        let application = self.settings.application();
+        self.registration.act(|activity| {
+            activity.works_on(text);
+            if activity.application != application {
+                application.clone_into(&mut activity.application);
+            }
+        });
     }
 
     /// Tells an error, which ends a transaction that is under way.

@@ -167,6 +167,18 @@ impl Registry {
         seen
     }
 
+    /// The sessions on a cluster: number, role, database, and what each does.
+    pub(crate) fn on_cluster(&self, cluster: &str) -> Vec<(i32, Oid, Oid, Activity)> {
+        let known = lock(&self.known);
+        let of_cluster = |(number, known): (&i32, &Known)| {
+            let of = known.of.as_ref().filter(|of| *of.cluster == *cluster)?;
+            Some((*number, of.role, of.database, lock(&known.activity).clone()))
+        };
+        let mut found: Vec<_> = known.iter().filter_map(of_cluster).collect();
+        found.sort_by_key(|(number, ..)| *number);
+        found
+    }
+
     /// How many connections there are.
     pub fn count(&self) -> usize {
         lock(&self.known).len()

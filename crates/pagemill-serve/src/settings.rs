@@ -442,6 +442,11 @@ impl Settings {
         &self.values["search_path"].1
     }
 
+    /// What the client calls itself.
+    pub fn application(&self) -> &str {
+        &self.values["application_name"].1
+    }
+
     /// In which zone moments are printed and read.
     pub fn time_zone(&self) -> &str {
         &self.values["timezone"].1

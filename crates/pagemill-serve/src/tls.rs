@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pagemill_sql::key_files::{KeyFileError, certificates, private_key};
+use pagemill_sql::session::TlsFacts;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::server::NoServerSessionStorage;
@@ -96,12 +97,43 @@ impl Tls {
         &self,
         stream: Box<dyn Stream>,
         handshake: Handshake,
-    ) -> io::Result<Box<dyn Stream>> {
+    ) -> io::Result<(Box<dyn Stream>, Option<TlsFacts>)> {
         let stream = self.acceptor.accept(stream).await?;
         // Bytes that were meant for a server of another protocol are not to be taken for ours.
         if handshake == Handshake::Direct && stream.get_ref().1.alpn_protocol() != Some(ALPN) {
             return Err(io::Error::other("TLS without a request, and without naming the protocol"));
         }
-        Ok(Box::new(stream))
+        let facts = facts(stream.get_ref().1);
+        Ok((Box::new(stream), facts))
     }
+}
+
+/// What both sides agreed on, in the words that servers have of it.
+fn facts(connection: &rustls::ServerConnection) -> Option<TlsFacts> {
+    let version = match connection.protocol_version()? {
+        rustls::ProtocolVersion::TLSv1_3 => "TLSv1.3",
+        rustls::ProtocolVersion::TLSv1_2 => "TLSv1.2",
+        _ => return None,
+    };
+    let (cipher, bits) = cipher(connection.negotiated_cipher_suite()?.suite())?;
+    Some(TlsFacts { version, cipher, bits })
+}
+
+/// The name by which OpenSSL knows a cipher suite, and the bits of its key.
+fn cipher(suite: rustls::CipherSuite) -> Option<(&'static str, i32)> {
+    use rustls::CipherSuite as Suite;
+    Some(match suite {
+        Suite::TLS13_AES_256_GCM_SHA384 => ("TLS_AES_256_GCM_SHA384", 256),
+        Suite::TLS13_AES_128_GCM_SHA256 => ("TLS_AES_128_GCM_SHA256", 128),
+        Suite::TLS13_CHACHA20_POLY1305_SHA256 => ("TLS_CHACHA20_POLY1305_SHA256", 256),
+        Suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => ("ECDHE-ECDSA-AES256-GCM-SHA384", 256),
+        Suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => ("ECDHE-ECDSA-AES128-GCM-SHA256", 128),
+        Suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => {
+            ("ECDHE-ECDSA-CHACHA20-POLY1305", 256)
+        }
+        Suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => ("ECDHE-RSA-AES256-GCM-SHA384", 256),
+        Suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => ("ECDHE-RSA-AES128-GCM-SHA256", 128),
+        Suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => ("ECDHE-RSA-CHACHA20-POLY1305", 256),
+        _ => return None,
+    })
 }

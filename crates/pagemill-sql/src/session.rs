@@ -9,6 +9,7 @@ mod on_workers;
 mod parsing;
 mod planning;
 mod prepared;
+mod server_facts;
 mod styles;
 
 use std::collections::BTreeMap;
@@ -42,6 +43,7 @@ pub use answer::{Answer, AnswerColumn, AnswerSink};
 use parsing::refuse;
 pub use prepared::Prepared;
 use prepared::ShapePlans;
+pub use server_facts::{ServerFacts, SessionFacts, Sessions, TlsFacts};
 pub use styles::StyleSettings;
 
 /// How statements run.
@@ -68,6 +70,8 @@ pub struct Session {
     row_security: bool,
     /// What a client set, where there is one.
     settings: Option<Arc<SettingValues>>,
+    /// What its server tells it, where there is one.
+    server: Option<Arc<ServerFacts>>,
     shape_plans: Arc<ShapePlans>,
     /// In which zone moments are printed and read.
     time_zone: Arc<str>,
@@ -128,6 +132,7 @@ impl Session {
             context,
             row_security: true,
             settings: None,
+            server: None,
             shape_plans: Arc::default(),
             time_zone: UTC_NAMES[0].into(),
             client: None,
@@ -291,6 +296,12 @@ impl Session {
         Self { settings: Some(Arc::new(settings)), ..self.again() }
     }
 
+    /// The same in a server.
+    #[must_use]
+    pub fn in_server(&self, facts: Arc<ServerFacts>) -> Self {
+        Self { server: Some(facts), ..self.again() }
+    }
+
     fn again(&self) -> Self {
         Self {
             catalog: self.catalog.clone(),
@@ -300,6 +311,7 @@ impl Session {
             context: self.context.clone(),
             row_security: self.row_security,
             settings: self.settings.clone(),
+            server: self.server.clone(),
             shape_plans: self.shape_plans.clone(),
             time_zone: self.time_zone.clone(),
             client: self.client.clone(),

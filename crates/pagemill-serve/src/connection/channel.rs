@@ -15,6 +15,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use pagemill_sql::session::TlsFacts;
 use pagemill_sql::{SqlState, StatementError};
 use tokio::io::{AsyncWriteExt as _, WriteHalf};
 use tokio::net::TcpStream;
@@ -37,8 +38,12 @@ pub(super) struct Channel {
     pub(super) writer: WriteHalf<Box<dyn Stream>>,
     /// Where it is, for TCP.
     pub(super) address: Option<SocketAddr>,
+    /// Where it found the server, for TCP.
+    pub(super) server_address: Option<SocketAddr>,
     /// True within TLS.
     pub(super) is_encrypted: bool,
+    /// What was agreed on there, where its names are known.
+    pub(super) tls: Option<TlsFacts>,
     /// Until when it may take to say and prove who it is.
     pub(super) deadline: Instant,
     /// What was served when it came.
@@ -62,7 +67,8 @@ async fn open(server: &Arc<Server>, arrival: Arrival, deadline: Instant) -> Opti
         Arrival::Socket(stream) => Some(come(Box::new(stream), None)),
         Arrival::Tcp(stream, address) => {
             let begins_tls = begins_tls(&stream).await;
-            let channel = come(Box::new(stream), Some(address));
+            let server_address = stream.local_addr().ok();
+            let channel = Channel { server_address, ..come(Box::new(stream), Some(address)) };
             match opened.tls() {
                 Some(tls) if begins_tls => channel.secured(server, tls, Handshake::Direct).await,
                 _ => Some(channel),
@@ -86,7 +92,8 @@ impl Channel {
     ) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         let reader = MessageReader::new(reader);
-        Self { reader, writer, address, is_encrypted: false, deadline, opened }
+        let (server_address, is_encrypted, tls) = (None, false, None);
+        Self { reader, writer, address, server_address, is_encrypted, tls, deadline, opened }
     }
 
     async fn session_packet(mut self, server: &Arc<Server>) -> Option<(Self, Startup)> {
@@ -140,12 +147,12 @@ impl Channel {
 
     /// The same within TLS; `None` when that failed, which its client knows by then.
     async fn secured(self, server: &Arc<Server>, tls: &Tls, handshake: Handshake) -> Option<Self> {
-        let Self { reader, writer, address, deadline, opened, .. } = self;
+        let Self { reader, writer, address, server_address, deadline, opened, .. } = self;
         let stream = reader.into_inner()?.unsplit(writer);
         match tls.accept(stream, handshake).await {
-            Ok(stream) => {
+            Ok((stream, tls)) => {
                 let channel = Self::new(stream, address, deadline, opened);
-                Some(Self { is_encrypted: true, ..channel })
+                Some(Self { is_encrypted: true, server_address, tls, ..channel })
             }
             Err(error) => {
                 server.tell(|| format!("{}: no TLS: {error}", place(address)));

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use pagemill_cluster::changed_date_setting;
 use pagemill_sql::roles::Role;
-use pagemill_sql::session::Session;
+use pagemill_sql::session::{ServerFacts, Session};
 use pagemill_sql::{SqlState, StatementError};
 
 use super::authentication::{Login, authenticate};
 use super::channel::Channel;
 use super::extended::Extended;
+use super::facts::{Connected, facts};
 use super::functions::OpenObjects;
 use super::view::{SessionView, ViewedSession, followed};
 use super::{Connection, report};
@@ -92,13 +93,24 @@ pub(super) async fn enter(
     let session = cluster.database_of(session, user, &server.compute).await?;
     session.check_connect().map_err(|error| error.report())?;
     registration.settle(cluster.name(), &role, session.catalog().database().row())?;
-    let owner =
-        Owner { user: user.to_owned(), database: asked.to_owned(), address: channel.address };
+    let owner = Owner {
+        user: user.to_owned(),
+        database: asked.to_owned(),
+        address: channel.address,
+        tls: channel.tls,
+    };
     registration.act(|activity| activity.owner = owner);
+    let connected = Connected {
+        process: registration.process,
+        client: channel.address,
+        server: channel.server_address,
+        cluster: cluster.name(),
+    };
+    let facts = facts(server, &channel.opened, &connected);
     server.metrics.connections.add(1);
     out.authentication(0, &[]);
     let own = role_settings(server, &session, &role).await?;
-    let client = Client { startup, user, own };
+    let client = Client { startup, user, own, facts };
     let (settings, viewed) = settle(cluster, session, client, &mut out)?;
     out.key(registration.process, &registration.key);
     out.ready(TransactionStatus::Idle);
@@ -153,13 +165,14 @@ struct Client<'c> {
     user: &'c str,
     /// Settings that it has before it sets any.
     own: Vec<(String, String)>,
+    facts: Arc<ServerFacts>,
 }
 
 /// The settings that a session begins with, of which its client is told.
 fn settle(
     cluster: &ServedCluster,
     session: Arc<Session>,
-    Client { startup, user, own }: Client<'_>,
+    Client { startup, user, own, facts }: Client<'_>,
     out: &mut ResponseBuffer,
 ) -> Result<(Settings, ViewedSession)> {
     let configured_path = session.catalog().database().search_path_setting();
@@ -193,7 +206,7 @@ fn settle(
         time_zone: session.time_zone().to_owned(),
         styles: session.styles(),
     };
-    Ok((settings, ViewedSession::new(session, view)))
+    Ok((settings, ViewedSession::new(session, view, facts)))
 }
 
 /// Refuses a database that its server would let nobody into.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use pagemill_sql::session::{Client, Session, StyleSettings};
+use pagemill_sql::session::{Client, ServerFacts, Session, StyleSettings};
 use pagemill_sql::{SqlState, StatementError};
 
 use super::Connection;
@@ -49,8 +49,9 @@ pub(super) struct ViewedSession {
     other: Option<(SessionView, Arc<Session>)>,
     /// The one of both that counts, where policies that would leave out rows are to be errors.
     strict: Option<Arc<Session>>,
-    /// That with what its client set.
+    /// That with what its client set, and in its server.
     own: Option<Own>,
+    facts: Arc<ServerFacts>,
 }
 
 /// A session with the settings that there were after so many changes.
@@ -61,8 +62,12 @@ struct Own {
 }
 
 impl ViewedSession {
-    pub(super) fn new(configured: Arc<Session>, configured_view: SessionView) -> Self {
-        Self { configured, configured_view, other: None, strict: None, own: None }
+    pub(super) fn new(
+        configured: Arc<Session>,
+        configured_view: SessionView,
+        facts: Arc<ServerFacts>,
+    ) -> Self {
+        Self { configured, configured_view, other: None, strict: None, own: None, facts }
     }
 
     /// The database by the view that was asked for last.
@@ -79,7 +84,8 @@ impl ViewedSession {
         let (of, changes) = (self.without_settings().clone(), settings.changes());
         let is_it = |own: &Own| own.changes == changes && Arc::ptr_eq(&own.of, &of);
         if !self.own.as_ref().is_some_and(is_it) {
-            let session = Arc::new(of.with_settings(settings.asked_for()));
+            let session = of.with_settings(settings.asked_for());
+            let session = Arc::new(session.in_server(self.facts.clone()));
             self.own = Some(Own { of, changes, session });
         }
     }

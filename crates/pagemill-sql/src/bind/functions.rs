@@ -186,6 +186,9 @@ impl Binder<'_> {
         if let Some(setting) = self.session_setting(chosen.function, &arguments.typed)? {
             return Ok(setting);
         }
+        if let Some(fact) = self.server_fact(chosen.function)? {
+            return Ok(fact);
+        }
         match chosen.function.kind {
             b'a' => self.aggregate_call(&chosen, call, arguments),
             b'w' => {

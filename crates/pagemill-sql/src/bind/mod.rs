@@ -53,6 +53,7 @@ mod row_values;
 mod samples;
 mod scope;
 mod select;
+mod server_facts;
 mod session_settings;
 mod set_calls;
 mod set_operation;
@@ -79,7 +80,7 @@ use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::nested::Nested;
 use crate::parameters::Parameters;
-use crate::session::SettingValues;
+use crate::session::{ServerFacts, SettingValues};
 use crate::typed::Typed;
 
 use inlining::BodyArguments;
@@ -167,6 +168,8 @@ pub(crate) struct Binder<'b> {
     settings: Option<settings::Settings>,
     /// What the session's client set, where there is one.
     session_settings: Option<&'b SettingValues>,
+    /// What its server tells it, where there is one.
+    server: Option<&'b ServerFacts>,
     /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
     start: i64,
     parameters: &'b Parameters,
@@ -200,6 +203,7 @@ impl<'b> Binder<'b> {
             hidden: 0,
             settings: None,
             session_settings: None,
+            server: None,
             start,
             parameters,
         }
@@ -220,6 +224,12 @@ impl<'b> Binder<'b> {
     /// The session has these settings.
     pub(crate) fn with_session_settings(mut self, settings: &'b SettingValues) -> Self {
         self.session_settings = Some(settings);
+        self
+    }
+
+    /// The session is one of a server.
+    pub(crate) fn in_server(mut self, facts: &'b ServerFacts) -> Self {
+        self.server = Some(facts);
         self
     }
 

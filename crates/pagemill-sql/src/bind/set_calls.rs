@@ -28,6 +28,7 @@ use crate::expand::Expansion;
 use crate::functions::keys;
 use crate::functions::logic::records::makes_rows;
 use crate::functions::row_values::row;
+use crate::functions::sets::of_server::ACTIVITY;
 use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find, with_fields};
 use crate::json_spelling::JSON_TABLE;
 use crate::resolve::Chosen;
@@ -321,7 +322,12 @@ impl Binder<'_> {
         }
         let (catalog, key) = (&self.catalog, chosen.function.key.as_str());
         match find(Asked { catalog, key, arguments, result })? {
-            Some((call, arguments)) => Ok(BoundCall::new(name, call, arguments)),
+            Some((mut call, arguments)) => {
+                if &*call.key == ACTIVITY {
+                    call.sessions = Some(self.sessions()?);
+                }
+                Ok(BoundCall::new(name, call, arguments))
+            }
             None => unsupported(format!("function {}", signature(&self.catalog, chosen.function))),
         }
     }

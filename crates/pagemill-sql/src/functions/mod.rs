@@ -13,6 +13,7 @@ pub(crate) mod bit_strings;
 mod buckets;
 pub(crate) mod call;
 mod chance;
+mod clock;
 pub(crate) mod collations;
 pub(crate) mod comparison;
 pub(crate) mod datetime;
@@ -112,6 +113,7 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| buckets::find(key))
         .or_else(|| bit_places::find(key))
         .or_else(|| chance::find(key))
+        .or_else(|| clock::find(key))
         .or_else(|| samples::find(key))
         .or_else(|| floats::find(key))
         .or_else(|| numbers::find(key))

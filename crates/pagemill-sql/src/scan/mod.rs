@@ -222,7 +222,7 @@ impl ScanContext {
 }
 
 /// Microseconds since 2000-01-01.
-fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH
 }

@@ -70,6 +70,9 @@ impl Session {
         if let Some(settings) = &self.settings {
             binder = binder.with_session_settings(settings);
         }
+        if let Some(facts) = &self.server {
+            binder = binder.in_server(facts);
+        }
         let mut bound = binder.statement(query)?;
         for column in bound.columns.iter_mut().filter(|column| column.typed.is_row()) {
             if column.typed.row.is_none() {

@@ -53,6 +53,9 @@ pub enum AbbreviationMeaning {
     Changing,
 }
 
+/// Seconds from 1970 to 2000, where PostgreSQL's time begins.
+const IN_2000: i64 = 946_684_800;
+
 /// One time zone.
 #[derive(Debug, Clone)]
 pub struct Zone {
@@ -65,6 +68,8 @@ pub struct Zone {
     first: LocalTimeKind,
     repeats_before: bool,
     repeats_after: bool,
+    /// Leap seconds that its times count until 2000; none where it keeps POSIX's time.
+    leap_seconds: i64,
 }
 
 fn capitals(name: &[u8]) -> impl Iterator<Item = u8> {
@@ -92,7 +97,8 @@ impl Zone {
 
     fn of_kinds(kinds: Vec<LocalTimeKind>, names: Vec<u8>, first: LocalTimeKind) -> Self {
         let transitions = Vec::new();
-        Self { transitions, kinds, names, first, repeats_before: false, repeats_after: false }
+        let (repeats_before, repeats_after, leap_seconds) = (false, false, 0);
+        Self { transitions, kinds, names, first, repeats_before, repeats_after, leap_seconds }
     }
 
     /// The kind of time at a moment.
@@ -132,6 +138,14 @@ impl Zone {
         } else {
             late
         }
+    }
+
+    /// Whether a session may choose it: a minute of its clocks begins with one of UTC, which is not so where leap seconds are
+    /// counted.
+    ///
+    /// Source: `pg_tz_acceptable` in `src/timezone/localtime.c`, PostgreSQL 14 to 18.
+    pub fn is_acceptable(&self) -> bool {
+        (i64::from(self.at(IN_2000).east) - self.leap_seconds) % 60 == 0
     }
 
     /// The offset of a zone that never had another one, in seconds east.

@@ -95,6 +95,14 @@ fn a_file_is_followed_by_its_rule() {
     assert_eq!(zone.at(NEW_YEAR_2024 - 182 * SECONDS_PER_DAY - 10 * REPEAT).east, 3600);
 }
 
+#[test]
+fn a_zone_that_counts_leap_seconds_is_none_to_choose() {
+    let mut zone = Zone::gmt();
+    assert!(zone.is_acceptable());
+    zone.leap_seconds = 22;
+    assert!(!zone.is_acceptable());
+}
+
 fn use_zone(zone: &Zone, moment: i64) {
     zone.at(moment);
     zone.resolve(moment);

@@ -8,12 +8,15 @@
 mod arrays;
 pub(crate) mod catalogs;
 mod cells;
+mod control_file;
 mod grants;
 mod input_errors;
 mod key_words;
 mod numbers;
+pub(crate) mod of_server;
 mod settings;
 mod texts;
+mod time_zones;
 mod token_types;
 mod wal_files;
 
@@ -33,6 +36,7 @@ use super::{datetime, logic, ranges, text_search};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
 use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::session::SessionFacts;
 use crate::typed::{RowField, Typed};
 use crate::types::PgType;
 
@@ -77,6 +81,8 @@ pub(crate) struct SetCall {
     gives_one: bool,
     /// What JSON_TABLE asks of a document.
     pub(crate) table: Option<Arc<TableRows>>,
+    /// The sessions of the server, where they are asked for.
+    pub(crate) sessions: Option<Arc<[SessionFacts]>>,
     begin: Begin,
 }
 
@@ -109,6 +115,7 @@ impl PartialEq for SetCall {
             && self.columns == other.columns
             && self.takes_null == other.takes_null
             && self.table == other.table
+            && self.sessions == other.sessions
     }
 }
 
@@ -218,6 +225,9 @@ impl Known {
 pub(crate) fn find(mut asked: Asked<'_>) -> Result<Option<(SetCall, Vec<Typed>)>> {
     texts::rewrite(&mut asked)?;
     numbers::prepare(&mut asked);
+    if let Some(call) = of_server::find(&asked)? {
+        return Ok(Some((call, asked.arguments)));
+    }
     let Some(known) = known(&asked) else { return Ok(None) };
     let column = |(name, ty): &(Option<&'static str>, PgType)| {
         SetColumn::new(asked.catalog, name.map(Cow::Borrowed), *ty)
@@ -234,6 +244,7 @@ pub(crate) fn find(mut asked: Asked<'_>) -> Result<Option<(SetCall, Vec<Typed>)>
         takes_null: known.takes_null,
         gives_one: known.gives_one,
         table: None,
+        sessions: None,
         begin: known.begin,
     };
     Ok(Some((call, asked.arguments)))
@@ -364,6 +375,22 @@ fn of_system(asked: &Asked<'_>) -> Option<Known> {
                 [("cycle_option", oid::BOOL), ("cache_size", oid::INT8), ("data_type", oid::OID)];
             Known::one_row(catalogs::sequence_parameters, &[&counts[..], &others].concat())
         }
+        "pg_control_system" => Known::one_row(control_file::system, &control_file::SYSTEM),
+        "pg_control_checkpoint" => {
+            Known::one_row(control_file::checkpoint, &control_file::CHECKPOINT)
+        }
+        "pg_control_recovery" => Known::one_row(control_file::recovery, &control_file::RECOVERY),
+        "pg_control_init" => {
+            let major = asked.catalog.database().cluster().version().major();
+            Known::one_row(control_file::init, control_file::init_columns(major))
+        }
+        "pg_timezone_names" => Known::named(time_zones::names, &time_zones::NAMES),
+        "pg_timezone_abbrevs" | "pg_timezone_abbrevs_abbrevs" => {
+            Known::named(time_zones::abbreviations, &time_zones::ABBREVIATIONS)
+        }
+        "pg_timezone_abbrevs_zone" => {
+            Known::named(time_zones::of_session, &time_zones::ABBREVIATIONS)
+        }
         "pg_get_keywords" => {
             let columns = [
                 ("word", oid::TEXT),
@@ -420,6 +447,7 @@ pub(crate) fn of_document(
         takes_null: true,
         gives_one: false,
         table: None,
+        sessions: None,
         begin: logic::records::begin,
     }
 }
@@ -439,6 +467,7 @@ pub(crate) fn of_table(
         takes_null: true,
         gives_one: false,
         table: Some(Arc::new(table)),
+        sessions: None,
         begin: logic::json_queries::begin,
     }
 }

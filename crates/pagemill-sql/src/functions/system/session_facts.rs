@@ -3,6 +3,8 @@
 //! Invariant: where WAL goes on is known of a cluster that was shut down cleanly and will not follow another; of any other it is
 //! refused.
 //!
+//! Snapshots show all that was committed, and ages count from the next transaction.
+//!
 //! Source: `pg_xact_status` in `src/backend/utils/adt/xid8funcs.c`, `pg_basetype` in `misc.c`,
 //! `pg_partition_root` in `partitionfuncs.c`, `pg_walfile_name` in `src/backend/access/transam/xlogfuncs.c`, PostgreSQL 14 to 18.
 
@@ -30,6 +32,14 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         }
         "unicode_version" => Implementation::Build(unicode_version),
         "pg_xact_status" => Implementation::Kernel(transactions),
+        "pg_current_snapshot" => Implementation::Build(snapshot),
+        "pg_snapshot_xmin" | "pg_snapshot_xmax" => Implementation::Kernel(snapshot_ends),
+        "xid_age" => Implementation::Kernel(ages),
+        "mxid_age" => Implementation::Kernel(multi_ages),
+        // Nobody builds an index, so that no row asks.
+        "pg_indexam_progress_phasename" => {
+            Implementation::Build(|build| crate::coerce::null_of(build.catalog, build.result))
+        }
         "pg_walfile_name" => Implementation::Kernel(wal_files),
         "pg_basetype" => Implementation::Kernel(base_types),
         "pg_partition_root" => Implementation::Kernel(roots),
@@ -47,6 +57,52 @@ fn unicode_version(build: &Build<'_>) -> Result<Typed> {
         _ => return unsupported("unicode_version"),
     };
     crate::coerce::constant(build.catalog, build.result, version)
+}
+
+/// What files at rest show: all transactions that ended, and none that runs.
+fn snapshot(build: &Build<'_>) -> Result<Typed> {
+    let next = build.catalog.database().cluster().counters().next_xid.0;
+    crate::coerce::constant(build.catalog, build.result, &format!("{next}:{next}:"))
+}
+
+/// The end that the function is named after. A snapshot is stored as the count of transactions that run, and both ends.
+///
+/// Source: `pg_snapshot` in `src/backend/utils/adt/xid8funcs.c`, PostgreSQL 14 to 18.
+fn snapshot_ends(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let at = if &*call.key == "pg_snapshot_xmin" { 4 } else { 12 };
+    let end = |payload: &[u8]| {
+        let bytes = payload.get(at..).and_then(|rest| rest.first_chunk::<8>());
+        let short = || StatementError::new(SqlState::DATA_CORRUPTED, "a snapshot without its ends");
+        bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(short)
+    };
+    match call.carrier {
+        DataType::Int64 => one(arguments, |payload: &[u8]| end(payload).map(u64::cast_signed)),
+        _ => one(arguments, end),
+    }
+}
+
+/// How many transactions began since each of these; those that are older than all are as old as can be told.
+///
+/// Source: `xid_age` in `src/backend/utils/adt/xid.c`, PostgreSQL 14 to 18.
+fn ages(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let next = call.catalog.database().cluster().counters().next_xid.xid().0;
+    let age = |xid: u32| match u64::from(xid) < FIRST_NORMAL {
+        true => i32::MAX,
+        false => next.wrapping_sub(xid).cast_signed(),
+    };
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().map(|xid| xid.map(age)).collect::<Vec<Option<i32>>>())
+}
+
+/// The same of multixacts; 0 is none.
+fn multi_ages(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let next = call.catalog.database().cluster().counters().next_multi.0;
+    let age = |multi: u32| match multi {
+        0 => i32::MAX,
+        multi => next.wrapping_sub(multi).cast_signed(),
+    };
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().map(|multi| multi.map(age)).collect::<Vec<Option<i32>>>())
 }
 
 /// What became of transactions: none runs in files that are at rest.

@@ -23,6 +23,11 @@ pub fn abbreviation(name: &[u8]) -> Option<Abbreviation> {
     found.ok().and_then(|place| DEFAULT.get(place)).map(|(_, meaning)| *meaning)
 }
 
+/// All of them, in small letters.
+pub fn all_abbreviations() -> &'static [(&'static str, Abbreviation)] {
+    &DEFAULT
+}
+
 static DEFAULT: [(&str, Abbreviation); 195] = [
     ("acdt", Daylight(37_800)),
     ("acsst", Daylight(37_800)),

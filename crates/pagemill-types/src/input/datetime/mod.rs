@@ -38,7 +38,7 @@ use super::InputError;
 use crate::time_zone::Zone;
 use calendar::{Moment, unix_seconds_of};
 
-pub use abbreviations::{Abbreviation, abbreviation};
+pub use abbreviations::{Abbreviation, abbreviation, all_abbreviations};
 pub use styles::{DateOrder, IntervalStyle};
 pub use values::iso_timestamptz;
 pub use values::{

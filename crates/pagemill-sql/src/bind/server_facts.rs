@@ -1,0 +1,73 @@
+//! Calls that ask for the session and its server: `pg_backend_pid()`, `inet_client_addr()`, `pg_stat_get_activity()` and their kin.
+//!
+//! Each is another value in another session, so that it stands in no plan that is kept.
+//!
+//! Source: `src/backend/utils/adt/pgstatfuncs.c`, `network.c`, `pg_postmaster_start_time` in `timestamp.c`, PostgreSQL 14 to 18.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::prelude::lit;
+
+use super::Binder;
+use crate::catalog::FunctionRow;
+use crate::coerce::{constant, null_of};
+use crate::error::{Result, unsupported};
+use crate::session::{ServerFacts, SessionFacts};
+use crate::typed::Typed;
+use crate::types::PgType;
+
+impl Binder<'_> {
+    /// What a call gives that asks for the session or its server; `None` for any other.
+    pub(super) fn server_fact(&self, function: &FunctionRow) -> Result<Option<Typed>> {
+        let of: fn(&ServerFacts) -> Fact = match &*function.key {
+            "pg_backend_pid" => |facts| Fact::Number(Some(facts.process)),
+            "inet_client_addr" => |facts| Fact::Address(facts.client),
+            "inet_client_port" => |facts| Fact::Number(port(facts.client)),
+            "inet_server_addr" => |facts| Fact::Address(facts.server),
+            "inet_server_port" => |facts| Fact::Number(port(facts.server)),
+            "pg_postmaster_start_time" => |facts| Fact::Moment(facts.started),
+            "pg_conf_load_time" => |facts| Fact::Moment(facts.loaded),
+            _ => return Ok(None),
+        };
+        self.catalog.check_function(function)?;
+        if self.parameters.are_generic() {
+            return unsupported("a fact of a session in a generic plan");
+        }
+        let Some(facts) = self.server else {
+            return unsupported(format!("{} where there is no server", function.name));
+        };
+        let ty = PgType::new(function.result);
+        Ok(Some(match of(facts) {
+            Fact::Number(Some(number)) => Typed::new(lit(number), ty, DataType::Int32),
+            Fact::Moment(moment) => Typed::new(lit(moment), ty, DataType::Int64),
+            Fact::Address(Some(address)) => {
+                constant(&self.catalog, ty, &address.ip().to_canonical().to_string())?
+            }
+            Fact::Number(None) | Fact::Address(None) => null_of(&self.catalog, ty)?,
+        }))
+    }
+
+    /// All sessions of the server, as they stand now.
+    pub(super) fn sessions(&self) -> Result<Arc<[SessionFacts]>> {
+        if self.parameters.are_generic() {
+            return unsupported("the sessions of a server in a generic plan");
+        }
+        match self.server {
+            Some(facts) => Ok((facts.sessions.0)().into()),
+            None => unsupported("pg_stat_get_activity where there is no server"),
+        }
+    }
+}
+
+enum Fact {
+    Number(Option<i32>),
+    /// Microseconds from 2000-01-01 UTC.
+    Moment(i64),
+    Address(Option<SocketAddr>),
+}
+
+fn port(address: Option<SocketAddr>) -> Option<i32> {
+    address.map(|address| i32::from(address.port()))
+}
