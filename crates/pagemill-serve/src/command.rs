@@ -84,6 +84,8 @@ pub enum Command {
         name: String,
         /// Its query.
         query: Arc<StatementText>,
+        /// How it moves and how long it lives.
+        options: CursorOptions,
     },
     /// Rows of a cursor.
     Fetch(Fetch),
@@ -102,15 +104,51 @@ pub struct SetSetting {
     pub is_local: bool,
 }
 
-/// `FETCH` and `MOVE`, which go forward only.
+/// What a cursor is declared with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CursorOptions {
+    /// How it may move.
+    pub scroll: Scroll,
+    /// True where it outlives the transaction that made it, once that is committed.
+    pub is_held: bool,
+    /// True where its values are in binary form for who sends texts.
+    pub is_binary: bool,
+}
+
+/// How a cursor may move.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scroll {
+    /// Nothing was said of it.
+    #[default]
+    Unsaid,
+    /// `SCROLL`: in any way.
+    Any,
+    /// `NO SCROLL`.
+    Forward,
+}
+
+/// `FETCH` and `MOVE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
     /// The cursor.
     pub name: String,
-    /// How many rows at most, `None` for all.
-    pub most_rows: Option<u32>,
+    /// Which rows.
+    pub direction: Direction,
     /// True where the rows are not wanted.
     pub is_move: bool,
+}
+
+/// Which rows of a cursor, seen from where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// So many of the next ones, `None` for all; that on which it stands for 0.
+    Forward(Option<u64>),
+    /// So many of those before, the nearest first, `None` for all; that on which it stands for 0.
+    Backward(Option<u64>),
+    /// One, by its number from the first on; from the last where it is negative.
+    Absolute(i64),
+    /// One, by its number from where it stands.
+    Relative(i64),
 }
 
 /// A command of a text.

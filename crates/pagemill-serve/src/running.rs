@@ -63,6 +63,20 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// The messages of some rows.
+    pub fn rows(&self, rows: std::ops::Range<usize>) -> &[u8] {
+        let end = |row: usize| if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.bytes[end(rows.start)..end(rows.end)]
+    }
+
+    /// Adds some rows of another.
+    pub fn take_rows(&mut self, other: &Self, rows: std::ops::Range<usize>) {
+        let first = if rows.start == 0 { 0 } else { other.ends[rows.start - 1] };
+        let shift = self.bytes.len();
+        self.bytes.extend_from_slice(other.rows(rows.clone()));
+        self.ends.extend(other.ends[rows].iter().map(|end| end - first + shift));
+    }
+
     /// Adds a `CopyData` that is no row, where there is something in it.
     fn copy_data(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
@@ -151,7 +165,7 @@ impl RowPrinter {
 }
 
 /// Which of several are in binary form: none for no value, one for all, or one for each.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Formats(pub Vec<bool>);
 
 impl Formats {

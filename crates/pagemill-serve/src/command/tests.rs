@@ -107,23 +107,52 @@ fn settings_have_names_and_values() {
 }
 
 #[test]
-fn cursors_go_forward() {
+fn cursors_are_declared_and_moved_in_words() {
+    use Direction::{Absolute, Backward, Forward, Relative};
     let fetch = |text: &str| match one(text) {
-        Command::Fetch(Fetch { name, most_rows, is_move }) => (name, most_rows, is_move),
+        Command::Fetch(Fetch { name, direction, is_move }) => (name, direction, is_move),
         other => panic!("{other:?}"),
     };
-    assert_eq!(fetch("fetch c"), ("c".to_owned(), Some(1), false));
-    assert_eq!(fetch("FETCH FORWARD 10 FROM \"C\""), ("C".to_owned(), Some(10), false));
-    assert_eq!(fetch("fetch next in c"), ("c".to_owned(), Some(1), false));
-    assert_eq!(fetch("move all from c"), ("c".to_owned(), None, true));
-    let declared = one("declare \"x y\" no scroll cursor without hold for\nselect 'ä; for' from t");
-    let Command::Declare { name, query } = declared else { panic!("{declared:?}") };
-    assert_eq!((&*name, query.to_string()), ("x y", "SELECT 'ä; for' FROM t".to_owned()));
-    for wrong in ["fetch backward 1 from c", "fetch -1 from c", "fetch 0 c", "fetch", "fetch 1 2 c"]
-    {
+    let of_c = |direction| ("c".to_owned(), direction, false);
+    assert_eq!(fetch("fetch c"), of_c(Forward(Some(1))));
+    assert_eq!(fetch("FETCH FORWARD 10 FROM \"C\""), ("C".to_owned(), Forward(Some(10)), false));
+    assert_eq!(fetch("fetch next in c"), of_c(Forward(Some(1))));
+    assert_eq!(fetch("move all from c"), ("c".to_owned(), Forward(None), true));
+    assert_eq!(fetch("fetch -3 c"), of_c(Backward(Some(3))));
+    assert_eq!(fetch("fetch +3 c"), of_c(Forward(Some(3))));
+    assert_eq!(fetch("fetch 0 from c"), of_c(Forward(Some(0))));
+    assert_eq!(fetch("fetch backward c"), of_c(Backward(Some(1))));
+    assert_eq!(fetch("fetch backward -2 from c"), of_c(Forward(Some(2))));
+    assert_eq!(fetch("fetch backward all in c"), of_c(Backward(None)));
+    assert_eq!(fetch("fetch prior from c"), of_c(Backward(Some(1))));
+    assert_eq!(fetch("fetch first c"), of_c(Absolute(1)));
+    assert_eq!(fetch("fetch last from c"), of_c(Absolute(-1)));
+    assert_eq!(fetch("fetch absolute -2 from c"), of_c(Absolute(-2)));
+    assert_eq!(fetch("fetch relative 0 from c"), of_c(Relative(0)));
+    assert_eq!(fetch("fetch prior").0, "prior");
+    let declared = |text: &str| match one(text) {
+        Command::Declare { name, query, options } => (name, query.to_string(), options),
+        other => panic!("{other:?}"),
+    };
+    let (name, query, options) =
+        declared("declare \"x y\" no scroll cursor without hold for\nselect 'ä; for' from t");
+    assert_eq!((&*name, &*query), ("x y", "SELECT 'ä; for' FROM t"));
+    assert_eq!((options.scroll, options.is_held), (Scroll::Forward, false));
+    let (.., options) =
+        declared("declare c binary insensitive scroll cursor with hold for select 1");
+    let all = CursorOptions { scroll: Scroll::Any, is_held: true, is_binary: true };
+    assert_eq!(options, all);
+    for wrong in [
+        "fetch",
+        "fetch 1 2 c",
+        "fetch absolute from c",
+        "fetch - c",
+        "fetch 99999999999 from c",
+        "declare c scroll no scroll cursor for select 1",
+        "declare c cursor with for select 1",
+    ] {
         assert!(commands(wrong).is_err(), "{wrong}");
     }
-    assert!(commands("declare c scroll cursor for select 1").is_err());
 }
 
 #[test]

@@ -27,6 +27,8 @@ use crate::activity::shown;
 use crate::command::{Command, commands};
 use crate::error::{Error, Result};
 use crate::protocol::{Bind, Described, FrontendMessage, Parse, TransactionStatus};
+use cursors::Cursor;
+
 use crate::running::{Chunk, Formats};
 use crate::served_cluster::check_unchanged;
 
@@ -54,6 +56,8 @@ struct Bound {
     values: Vec<ParameterValue>,
     formats: Formats,
     state: State,
+    /// Of one that was made by `DECLARE`.
+    cursor: Option<Cursor>,
 }
 
 impl Bound {
@@ -106,7 +110,15 @@ impl Extended {
         }
     }
 
-    /// The end of a transaction, and of all that was opened in it.
+    /// The end of a transaction, and of all that was opened in it but cursors that are held.
+    pub(super) fn end_portals(&mut self, is_commit: bool) {
+        let stays = |bound: &mut Bound| {
+            bound.cursor.as_mut().is_some_and(|cursor| cursor.outlives(is_commit))
+        };
+        self.portals.retain(|_, bound| stays(bound));
+    }
+
+    /// Closes all.
     pub(super) fn close_portals(&mut self) {
         self.portals.clear();
     }
@@ -132,9 +144,9 @@ fn unknown_portal(name: &str) -> StatementError {
 impl Connection {
     /// The end of a run of messages, and of its transaction where none was begun in words.
     pub(super) fn synchronize(&mut self) {
-        self.extended.is_skipping = false;
+        let has_failed = std::mem::take(&mut self.extended.is_skipping);
         if self.status == TransactionStatus::Idle {
-            self.extended.close_portals();
+            self.extended.end_portals(!has_failed);
         }
         self.out.ready(self.status);
     }
@@ -337,7 +349,7 @@ impl Connection {
             value,
         };
         let values = values.into_iter().zip(types.iter().copied()).enumerate().map(value).collect();
-        let bound = Bound { statement, values, formats: wanted, state: State::Ready };
+        let bound = Bound { statement, values, formats: wanted, state: State::Ready, cursor: None };
         self.extended.portals.insert(portal, bound);
         self.out.empty(b'2');
         Ok(())

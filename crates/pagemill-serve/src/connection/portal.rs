@@ -22,6 +22,13 @@ pub(super) struct Portal {
     counted: Counted,
 }
 
+impl Portal {
+    /// From now on it has this time.
+    pub(super) fn begin_time(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+}
+
 /// A statement among those that are counted.
 struct Counted {
     metrics: Arc<Metrics>,

@@ -26,6 +26,7 @@ impl Connection {
     /// Answers a text. An error ends it.
     pub(super) async fn simple(&mut self, text: &str) -> Result<()> {
         let texts = self.server.texts.clone();
+        let mut has_failed = false;
         match commands(text, &texts) {
             Ok(all) if all.is_empty() => self.out.empty(b'I'),
             Ok(all) => {
@@ -33,11 +34,15 @@ impl Connection {
                     let place = sent.place(text);
                     if let Err(error) = self.command(sent.command).await? {
                         self.fail(&place(error));
+                        has_failed = true;
                         break;
                     }
                 }
             }
             Err(error) => self.fail(&error),
+        }
+        if self.status == TransactionStatus::Idle {
+            self.extended.end_portals(!has_failed);
         }
         self.out.ready(self.status);
         Ok(())
@@ -66,7 +71,7 @@ impl Connection {
                 Ok(executed) => self.query(executed).await,
                 Err(error) => Ok(Err(error)),
             },
-            Command::Declare { name, query } => self.declare(name, query).await,
+            Command::Declare { name, query, options } => self.declare(name, query, options).await,
             Command::Fetch(fetch) => self.fetch_described(&fetch).await,
             other => Ok(self.control(other).await),
         }
@@ -144,6 +149,7 @@ impl Connection {
                     settings.reset_role();
                     Ok(())
                 })?;
+                self.extended.close_portals();
                 self.extended.forget_all();
                 "DISCARD ALL"
             }
@@ -210,9 +216,9 @@ impl Connection {
         if self.status == TransactionStatus::Idle {
             self.warn("25P01", "there is no transaction in progress");
         }
-        self.extended.close_portals();
         self.objects.close_all();
         let stood = std::mem::replace(&mut self.status, TransactionStatus::Idle);
+        self.extended.end_portals(is_commit && stood == TransactionStatus::InTransaction);
         self.change_settings(|settings| {
             let isolation = settings.isolation().to_owned();
             settings.end(is_commit && stood == TransactionStatus::InTransaction);

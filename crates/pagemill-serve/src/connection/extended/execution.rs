@@ -10,6 +10,17 @@ use crate::error::Result;
 use crate::protocol::Execute;
 use crate::running::{Chunk, RowForm, Running, Work};
 
+/// What becomes of rows that come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// The client gets them.
+    Sent,
+    /// Nobody does.
+    LeftOut,
+    /// Their cursor, which may go back.
+    Kept,
+}
+
 /// Rows that were sent.
 pub(super) struct Sent {
     pub(super) rows: usize,
@@ -48,8 +59,13 @@ impl Connection {
                 }
                 (Ok(()), Command::SetConfig(call)) => self.set_config(&call, &bound.values).await,
                 (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
-                (Ok(()), Command::Declare { name, query }) => self.declare(name, query).await?,
-                (Ok(()), Command::Fetch(fetch)) => self.fetch(&fetch).await?,
+                (Ok(()), Command::Declare { name, query, options }) => {
+                    self.declare(name, query, options).await?
+                }
+                (Ok(()), Command::Fetch(fetch)) => {
+                    let formats = bound.formats.clone();
+                    self.fetch(&fetch, formats).await?
+                }
                 (Ok(()), other) => self.control(other).await,
             },
         };
@@ -66,9 +82,9 @@ impl Connection {
         executed: Executed,
         most: u32,
     ) -> Result<Told<()>> {
-        let most_rows = (most > 0).then_some(most);
+        let most = if most > 0 { most as usize } else { usize::MAX };
         let is_explain = executed.statement.is_explain();
-        let sent = match self.rows(bound, executed, most_rows, false).await? {
+        let sent = match self.rows(bound, executed, most, Sending::Sent).await? {
             Ok(sent) => sent,
             Err(error) => return Ok(Err(error)),
         };
@@ -80,13 +96,13 @@ impl Connection {
         Ok(Ok(()))
     }
 
-    /// Rows of a portal, as many as are wanted; or as many that are left out.
+    /// Rows of a portal, as many as are wanted.
     pub(super) async fn rows(
         &mut self,
         bound: &mut Bound,
         executed: Executed,
-        most: Option<u32>,
-        is_move: bool,
+        most: usize,
+        sending: Sending,
     ) -> Result<Told<Sent>> {
         if let State::Ready = bound.state {
             let Executed { statement, prepared, values } = executed;
@@ -96,17 +112,25 @@ impl Connection {
             let begun = Begun { portal: self.portal(running), left: None, answer: None };
             bound.state = State::Running(Box::new(begun));
         }
+        let deadline = self.deadline();
         let State::Running(begun) = &mut bound.state else {
             return Ok(Ok(Sent { rows: 0, is_end: true }));
         };
-        let most = most.map_or(usize::MAX, |most| most as usize);
+        // Each time that rows are asked for is a statement.
+        begun.portal.begin_time(deadline);
         let mut sent = 0;
         loop {
             let wanted = most - sent;
             if let Some((chunk, from)) = begun.left.take() {
                 let until = chunk.ends.len().min(from.saturating_add(wanted));
-                if !is_move {
-                    self.append_rows(&chunk, from..until);
+                match (sending, &mut bound.cursor) {
+                    (Sending::Sent, _) => self.append_rows(&chunk, from..until),
+                    (Sending::LeftOut, _) => {}
+                    (Sending::Kept, Some(cursor)) => match cursor.keep(&chunk, from..until) {
+                        Ok(()) => {}
+                        Err(error) => return Ok(Err(error)),
+                    },
+                    (Sending::Kept, None) => unreachable!("rows are kept by cursors"),
                 }
                 sent += until - from;
                 if until < chunk.ends.len() {
@@ -139,8 +163,7 @@ impl Connection {
         }
     }
 
-    fn append_rows(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
-        let end = |row: usize| if row == 0 { 0 } else { chunk.ends[row - 1] };
-        self.out.append(&chunk.bytes[end(rows.start)..end(rows.end)]);
+    pub(super) fn append_rows(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
+        self.out.append(chunk.rows(rows));
     }
 }
