@@ -1,4 +1,6 @@
 //! Cursors that go back, and those that outlive their transaction: psql is told what the server told it.
+//!
+//! Each direction is asked from each kind of place, so that what a move leaves behind is seen by the next.
 
 mod support;
 
