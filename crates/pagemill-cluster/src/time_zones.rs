@@ -25,7 +25,7 @@ pub const SYSTEM_ZONES: &str = "/usr/share/zoneinfo";
 const MOST_NAME_BYTES: usize = 255;
 /// Offsets are less than a week.
 const MOST_HOURS: f64 = 168.0;
-/// So many directories may be within each other.
+/// So many directories may be within each other; `MAX_TZDIR_DEPTH` in `src/timezone/pgtz.c`.
 const DEEPEST: u32 = 10;
 /// No zone file is nearly as large.
 const FILE_LIMIT: u64 = 1 << 20;
@@ -72,8 +72,8 @@ impl TimeZones {
     }
 
     fn add_all(&self, directory: &Path, depth: u32, found: &mut Vec<(String, Zone)>) {
-        for entry in self.host.read_dir(directory).unwrap_or_default() {
-            // default: no zones of a directory that cannot be read
+        let Ok(entries) = self.host.read_dir(directory) else { return };
+        for entry in entries {
             let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else {
                 continue;
             };

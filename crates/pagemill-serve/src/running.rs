@@ -165,7 +165,7 @@ impl RowPrinter {
 }
 
 /// Which of several are in binary form: none for no value, one for all, or one for each.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Formats(pub Vec<bool>);
 
 impl Formats {
@@ -175,6 +175,11 @@ impl Formats {
             [all] => *all,
             each => each.get(number).copied().unwrap_or(false),
         }
+    }
+
+    /// Whether so many values have the same forms by another.
+    pub fn are_as(&self, other: &Self, values: usize) -> bool {
+        (0..values).all(|number| self.is_binary(number) == other.is_binary(number))
     }
 
     /// Whether they are for so many.

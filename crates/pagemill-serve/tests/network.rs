@@ -88,7 +88,12 @@ fn with_a_certificate_clients_speak_tls() -> Result<()> {
     let found = printed(client(&served, "user=ada sslmode=require", "right"), "\\conninfo")?;
     ensure!(found.contains("TLSv1.3"), "{found}");
     let older = "user=ada sslmode=require ssl_max_protocol_version=TLSv1.2 channel_binding=require";
-    printed(client(&served, older, "right"), "select 1")?;
+    let own = "select ssl, version, cipher, bits, host(client_addr) = host(inet_client_addr()), client_port > 0
+         from pg_stat_ssl join pg_stat_activity using (pid) where pid = pg_backend_pid()";
+    let found = printed(client(&served, older, "right"), own)?;
+    let (_, cipher) = found.split_once("|TLSv1.2|").context("the version of TLS")?;
+    ensure!(found.starts_with('t') && cipher.starts_with("ECDHE-"), "{found}");
+    ensure!(cipher.ends_with("|256|t|t\n") || cipher.ends_with("|128|t|t\n"), "{found}");
 
     let stranger = Authority::new()?;
     let mistrusted = [

@@ -134,6 +134,7 @@ fn a_driver_is_answered_as_by_the_server() -> Result<()> {
             assert_eq!(found, wanted, "{statement}");
         }
         in_portions(&mut client).await?;
+        by_cursor(&mut client).await?;
         ends_early(&client, &served, &user).await
     })
 }
@@ -152,6 +153,25 @@ async fn in_portions(client: &mut Client) -> Result<()> {
         seen.extend(rows.iter().map(|row| row.get::<_, i32>(0)));
     }
     ensure!(seen == (1..=3001).collect::<Vec<i32>>());
+    transaction.rollback().await?;
+    Ok(())
+}
+
+/// A driver asks for binary values of `FETCH`, too.
+async fn by_cursor(client: &mut Client) -> Result<()> {
+    let transaction = client.transaction().await?;
+    transaction
+        .batch_execute("declare c scroll cursor for select id from kinds order by id")
+        .await?;
+    let mut seen = Vec::new();
+    for fetch in ["fetch 2 from c", "fetch prior from c", "fetch last from c"] {
+        let rows = transaction.query(fetch, &[]).await?;
+        seen.extend(rows.iter().map(|row| row.get::<_, i32>(0)));
+    }
+    ensure!(seen == [1, 2, 1, 3001], "{seen:?}");
+    let refused = transaction.simple_query("fetch 1 from c").await.expect_err("texts of it");
+    let refused = refused.as_db_error().map(|error| error.message().to_owned());
+    ensure!(refused.is_some_and(|message| message.contains("in several forms")));
     transaction.rollback().await?;
     Ok(())
 }

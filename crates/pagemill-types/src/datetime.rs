@@ -16,7 +16,7 @@ use super::time_zone::Zone;
 pub(super) const MICROS_PER_SECOND: u64 = 1_000_000;
 pub(super) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND as i64;
 /// From 1970-01-01 to 2000-01-01.
-pub(super) const UNIX_SECONDS: i64 = 946_684_800;
+pub(crate) const UNIX_SECONDS: i64 = 946_684_800;
 /// So many days before the first Julian day a cycle of the calendar begins.
 const MARCH_OF_4801_BC: i64 = 32_044;
 /// The Julian day of 2000-01-01.

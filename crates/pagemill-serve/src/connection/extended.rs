@@ -21,14 +21,13 @@ use pagemill_sql::session::{Answer, AnswerColumn, Prepared};
 use pagemill_sql::statement_texts::StatementText;
 use pagemill_sql::{SqlState, StatementError};
 
+use self::cursors::Cursor;
 use super::Connection;
 use super::portal::Portal;
 use crate::activity::shown;
 use crate::command::{Command, commands};
 use crate::error::{Error, Result};
 use crate::protocol::{Bind, Described, FrontendMessage, Parse, TransactionStatus};
-use cursors::Cursor;
-
 use crate::running::{Chunk, Formats};
 use crate::served_cluster::check_unchanged;
 

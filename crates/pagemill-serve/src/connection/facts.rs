@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
 use pagemill_format::Oid;
 use pagemill_sql::session::{ServerFacts, SessionFacts, Sessions};
@@ -13,9 +13,6 @@ use crate::activity::Activity;
 use crate::opened::Opened;
 use crate::registry::Registry;
 use crate::server::Server;
-
-/// Microseconds from 1970 to 2000, where PostgreSQL's time begins.
-const EPOCH: i64 = 946_684_800_000_000;
 
 /// A connection to a cluster.
 pub(super) struct Connected<'c> {
@@ -32,31 +29,15 @@ pub(super) fn facts(server: &Server, opened: &Opened, own: &Connected<'_>) -> Ar
         process: own.process,
         client: own.client,
         server: own.server,
-        started: micros(server.started()),
-        loaded: micros(opened.since()),
+        started: server.started(),
+        loaded: opened.since(),
         sessions: Sessions(Arc::new(move || sessions(&registry, &cluster))),
     })
 }
 
 fn sessions(registry: &Registry, cluster: &str) -> Vec<SessionFacts> {
-    let now = micros(SystemTime::now());
     let on_cluster = registry.on_cluster(cluster).into_iter();
-    on_cluster
-        .map(|(process, role, database, activity)| {
-            session((process, role, database), activity, now)
-        })
-        .collect()
-}
-
-fn session(
-    (process, role, database): (i32, Oid, Oid),
-    activity: Activity,
-    now: i64,
-) -> SessionFacts {
-    let moment = |then: Instant| {
-        now - i64::try_from(then.elapsed().as_micros()).unwrap_or(now) // default: longer than clocks go
-    };
-    SessionFacts {
+    let session = |(process, role, database, activity): (i32, Oid, Oid, Activity)| SessionFacts {
         process,
         database,
         role,
@@ -69,23 +50,12 @@ fn session(
         statement_began: activity.statement_began.map(moment),
         since: moment(activity.since),
         application: activity.application,
-    }
+    };
+    on_cluster.map(session).collect()
 }
 
-/// Microseconds from 2000-01-01 UTC.
-fn micros(moment: SystemTime) -> i64 {
-    let since_1970 = moment.duration_since(UNIX_EPOCH).unwrap_or_default(); // default: a clock before 1970
-    i64::try_from(since_1970.as_micros()).map_or(i64::MAX, |micros| micros - EPOCH)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_begins_in_2000() {
-        assert_eq!(micros(UNIX_EPOCH), -EPOCH);
-        let in_2000 = UNIX_EPOCH + std::time::Duration::from_secs(946_684_801);
-        assert_eq!(micros(in_2000), 1_000_000);
-    }
+/// When that was by the clock on the wall.
+fn moment(then: Instant) -> SystemTime {
+    let now = SystemTime::now();
+    now.checked_sub(then.elapsed()).unwrap_or(now) // default: the clock was set back behind where it begins
 }

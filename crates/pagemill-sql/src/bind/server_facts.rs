@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arrow::datatypes::DataType;
 use datafusion::prelude::lit;
@@ -14,6 +15,7 @@ use super::Binder;
 use crate::catalog::FunctionRow;
 use crate::coerce::{constant, null_of};
 use crate::error::{Result, unsupported};
+use crate::scan::micros_of;
 use crate::session::{ServerFacts, SessionFacts};
 use crate::typed::Typed;
 use crate::types::PgType;
@@ -41,7 +43,7 @@ impl Binder<'_> {
         let ty = PgType::new(function.result);
         Ok(Some(match of(facts) {
             Fact::Number(Some(number)) => Typed::new(lit(number), ty, DataType::Int32),
-            Fact::Moment(moment) => Typed::new(lit(moment), ty, DataType::Int64),
+            Fact::Moment(moment) => Typed::new(lit(micros_of(moment)), ty, DataType::Int64),
             Fact::Address(Some(address)) => {
                 constant(&self.catalog, ty, &address.ip().to_canonical().to_string())?
             }
@@ -63,8 +65,7 @@ impl Binder<'_> {
 
 enum Fact {
     Number(Option<i32>),
-    /// Microseconds from 2000-01-01 UTC.
-    Moment(i64),
+    Moment(SystemTime),
     Address(Option<SocketAddr>),
 }
 

@@ -66,7 +66,7 @@ use crate::files::Files;
 use crate::nested::Nested;
 
 /// Microseconds between 1970-01-01 and 2000-01-01.
-const EPOCH: i64 = 946_684_800_000_000;
+pub(crate) const EPOCH: i64 = 946_684_800_000_000;
 
 /// What all scans of a statement share.
 #[derive(Debug)]
@@ -223,8 +223,13 @@ impl ScanContext {
 
 /// Microseconds since 2000-01-01.
 pub(crate) fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH
+    micros_of(SystemTime::now())
+}
+
+/// The same of a moment; of one before 1970 that of 1970.
+pub(crate) fn micros_of(moment: SystemTime) -> i64 {
+    let since_1970 = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX) - EPOCH
 }
 
 /// The tables of the databases that a statement can name.

@@ -3,10 +3,12 @@
 //! Invariant: a server tells of all its sessions; whose work is hidden from whom is decided where a statement asks.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use pagemill_format::Oid;
 
-/// Of a session and its server. Moments are microseconds from 2000-01-01 UTC.
+/// Of a session and its server.
 #[derive(Debug, Clone)]
 pub struct ServerFacts {
     /// The number by which its client cancels statements.
@@ -16,16 +18,16 @@ pub struct ServerFacts {
     /// Where its client found the server, for TCP.
     pub server: Option<SocketAddr>,
     /// When the server began.
-    pub started: i64,
+    pub started: SystemTime,
     /// When it read its configuration, and opened the files.
-    pub loaded: i64,
+    pub loaded: SystemTime,
     /// All sessions on the same cluster.
     pub sessions: Sessions,
 }
 
 /// Asks for all sessions.
 #[derive(Clone)]
-pub struct Sessions(pub std::sync::Arc<dyn Fn() -> Vec<SessionFacts> + Send + Sync>);
+pub struct Sessions(pub Arc<dyn Fn() -> Vec<SessionFacts> + Send + Sync>);
 
 impl std::fmt::Debug for Sessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -33,7 +35,7 @@ impl std::fmt::Debug for Sessions {
     }
 }
 
-/// A session as `pg_stat_activity` shows it. Moments are microseconds from 2000-01-01 UTC.
+/// A session as `pg_stat_activity` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFacts {
     /// Its number.
@@ -53,13 +55,13 @@ pub struct SessionFacts {
     /// What it agreed on with its client, within TLS.
     pub tls: Option<TlsFacts>,
     /// When its client came.
-    pub began: i64,
+    pub began: SystemTime,
     /// When its transaction began, where it is in one.
-    pub transaction_began: Option<i64>,
+    pub transaction_began: Option<SystemTime>,
     /// When its last statement began.
-    pub statement_began: Option<i64>,
+    pub statement_began: Option<SystemTime>,
     /// Since when it is in its state.
-    pub since: i64,
+    pub since: SystemTime,
 }
 
 /// How a connection is encrypted.

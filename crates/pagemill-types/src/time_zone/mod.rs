@@ -18,6 +18,8 @@ mod tzif;
 #[cfg(test)]
 mod tests;
 
+use crate::datetime::UNIX_SECONDS;
+
 const SECONDS_PER_DAY: i64 = 86_400;
 /// After so many seconds the Gregorian calendar repeats: 400 years.
 const REPEAT: i64 = 400 * 31_556_952;
@@ -52,9 +54,6 @@ pub enum AbbreviationMeaning {
     /// One thing at one time, another at another.
     Changing,
 }
-
-/// Seconds from 1970 to 2000, where PostgreSQL's time begins.
-const IN_2000: i64 = 946_684_800;
 
 /// One time zone.
 #[derive(Debug, Clone)]
@@ -145,7 +144,7 @@ impl Zone {
     ///
     /// Source: `pg_tz_acceptable` in `src/timezone/localtime.c`, PostgreSQL 14 to 18.
     pub fn is_acceptable(&self) -> bool {
-        (i64::from(self.at(IN_2000).east) - self.leap_seconds) % 60 == 0
+        (i64::from(self.at(UNIX_SECONDS).east) - self.leap_seconds) % 60 == 0
     }
 
     /// The offset of a zone that never had another one, in seconds east.

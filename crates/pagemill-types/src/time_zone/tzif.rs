@@ -11,7 +11,8 @@
 use pagemill_format::error::{Error, Result};
 use pagemill_format::reader::Reader;
 
-use super::{IN_2000, LocalTimeKind, MOST_TRANSITIONS, Zone};
+use super::{LocalTimeKind, MOST_TRANSITIONS, Zone};
+use crate::datetime::UNIX_SECONDS;
 
 const STRUCTURE: &str = "time zone";
 const MAGIC: &[u8; 4] = b"TZif";
@@ -171,7 +172,7 @@ fn read_data(reader: &mut Reader, counts: &Counts, time: usize) -> Result<(Zone,
     reader.bytes(counts.standard_flags + counts.ut_flags)?;
     let first = LocalTimeKind { east: 0, is_daylight: false, name: 0 };
     let mut zone = Zone::of_kinds(kinds, names, first);
-    zone.leap_seconds = leap(&leaps, IN_2000);
+    zone.leap_seconds = leap(&leaps, UNIX_SECONDS);
     for (at, &kind) in times.into_iter().zip(numbers) {
         zone.push_transition(at, kind).map_err(|what| reader.corrupt(what))?;
     }

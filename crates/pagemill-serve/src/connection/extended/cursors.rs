@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::protocol::TransactionStatus;
 use crate::running::{Chunk, Formats};
 
-/// As many bytes of rows are kept for a cursor that may go back.
+/// As many bytes of rows are kept for all cursors of a session that may go back.
 const MOST_KEPT: usize = 64 << 20;
 
 /// What a cursor has beside its query.
@@ -40,12 +40,21 @@ pub(super) struct Cursor {
     kept: Chunk,
     /// True once no more rows come.
     is_whole: bool,
+    /// Bytes that may be kept: what the session's others leave.
+    room: usize,
 }
 
 impl Cursor {
     fn new(options: CursorOptions) -> Self {
-        let (is_committed, is_behind, is_whole) = (false, false, false);
-        Self { options, is_committed, at: 0, is_behind, kept: Chunk::default(), is_whole }
+        Self {
+            options,
+            is_committed: false,
+            at: 0,
+            is_behind: false,
+            kept: Chunk::default(),
+            is_whole: false,
+            room: MOST_KEPT,
+        }
     }
 
     /// Whether it is there after a transaction has ended.
@@ -57,11 +66,17 @@ impl Cursor {
     /// Keeps rows that came.
     pub(super) fn keep(&mut self, chunk: &Chunk, rows: Range<usize>) -> Told<()> {
         self.kept.take_rows(chunk, rows);
-        if self.kept.bytes.len() <= MOST_KEPT {
+        if self.kept_bytes() <= self.room {
             return Ok(());
         }
-        let message = format!("a cursor with SCROLL over more than {} MB", MOST_KEPT >> 20);
-        Err(StatementError::unsupported(message))
+        let message = format!("cursors with SCROLL over more than {} MB", MOST_KEPT >> 20);
+        let hint = "Close others, or declare it without SCROLL.";
+        Err(StatementError::unsupported(message).with_hint(hint))
+    }
+
+    /// Bytes of the rows that are kept, and of their places.
+    fn kept_bytes(&self) -> usize {
+        self.kept.bytes.len() + size_of_val(&*self.kept.ends)
     }
 
     /// How many rows came.
@@ -77,7 +92,7 @@ impl Cursor {
         !self.is_behind && row > 0
     }
 
-    /// The number behind that of the row that it stands on.
+    /// The number of the row that it stands on; behind the last that of one more.
     fn place(&self) -> i64 {
         (self.at + u64::from(self.is_behind)).cast_signed()
     }
@@ -137,15 +152,22 @@ impl Connection {
         let Some(mut bound) = self.extended.portals.remove(&fetch.name) else {
             return Ok(Err(unknown_cursor(&fetch.name)));
         };
+        let columns = bound.statement.prepared.columns.len();
         if let State::Ready = bound.state {
             bound.formats = formats;
-        } else if bound.formats != formats && !fetch.is_move {
+        } else if !fetch.is_move && !bound.formats.are_as(&formats, columns) {
             return Ok(Err(StatementError::unsupported("rows of one cursor in several forms")));
         }
-        let fetched = match bound.cursor.as_ref().map(|cursor| cursor.options.scroll) {
-            Some(Scroll::Any) => self.fetch_anywhere(&mut bound, fetch).await?,
-            Some(scroll) => self.fetch_forward(&mut bound, fetch, scroll).await?,
-            None => Err(StatementError::unsupported("FETCH from what no DECLARE made")),
+        let others = self.extended.portals.values().filter_map(|other| other.cursor.as_ref());
+        let taken: usize = others.map(Cursor::kept_bytes).sum();
+        // A portal that no DECLARE made goes forward.
+        let scroll = bound.cursor.as_mut().map_or(Scroll::Unsaid, |cursor| {
+            cursor.room = MOST_KEPT.saturating_sub(taken);
+            cursor.options.scroll
+        });
+        let fetched = match scroll {
+            Scroll::Any => self.fetch_anywhere(&mut bound, fetch).await?,
+            scroll => self.fetch_forward(&mut bound, fetch, scroll).await?,
         };
         Ok(fetched.map(|rows| {
             let word = if fetch.is_move { "MOVE" } else { "FETCH" };
@@ -162,7 +184,7 @@ impl Connection {
         sending: Sending,
     ) -> Result<Told<usize>> {
         let Some(Command::Query(statement)) = bound.statement.command.clone() else {
-            unreachable!("a cursor is one of a query");
+            return Ok(Err(StatementError::unsupported("FETCH from what is no query")));
         };
         let executed = bound.executed(statement);
         Ok(self.rows(bound, executed, most, sending).await?.map(|sent| sent.rows))
@@ -343,6 +365,10 @@ mod tests {
         let mut cursor = Cursor::new(CursorOptions::default());
         let rows = Chunk { bytes: vec![1, 2, 3, 4, 5], ends: vec![1, 2, 3, 4, 5] };
         cursor.keep(&rows, 0..5).unwrap();
+        cursor.room = 44;
+        assert!(cursor.keep(&rows, 0..0).is_err());
+        cursor.room = 45;
+        cursor.keep(&rows, 0..0).unwrap();
         cursor.is_whole = true;
         cursor
     }

@@ -14,6 +14,7 @@ use super::super::rows::Outcome;
 use super::super::system::session_facts::wal_file;
 use super::{Series, SetCall, made_of_payloads};
 use crate::error::{SqlState, StatementError};
+use crate::scan::EPOCH;
 
 /// The columns of `pg_control_system()`.
 pub(super) const SYSTEM: [(&str, Oid); 4] = [
@@ -70,9 +71,6 @@ const INIT: [(&str, Oid); 12] = [
     ("default_char_signedness", oid::BOOL),
 ];
 
-/// Seconds from 1970 to 2000, where PostgreSQL's time begins.
-const EPOCH_SECONDS: i64 = 946_684_800;
-
 /// The columns of `pg_control_init()` of a version.
 pub(super) fn init_columns(major: u32) -> &'static [(&'static str, Oid)] {
     if major >= 18 { &INIT } else { &INIT[..11] }
@@ -97,7 +95,7 @@ fn text(value: String) -> Payload {
 }
 
 fn moment(seconds: i64) -> Payload {
-    let micros = seconds.wrapping_sub(EPOCH_SECONDS).wrapping_mul(1_000_000);
+    let micros = seconds.wrapping_mul(1_000_000).wrapping_sub(EPOCH);
     int8(micros.cast_unsigned())
 }
 

@@ -9,15 +9,19 @@
 //! Source: `pg_stat_get_activity` in `src/backend/utils/adt/pgstatfuncs.c`, `pg_lock_status` in `lockfuncs.c`, PostgreSQL 14 to 18.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::SystemTime;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
 use arrow::datatypes::Int32Type;
 use pagemill_format::Oid;
 
+use super::super::keys::strings;
 use super::super::rows::Outcome;
+use super::super::system::comments::{class, comments};
 use super::super::system::statement_error;
-use super::{Asked, Begin, NoRows, Series, SetCall, SetColumn, made_of_payloads};
+use super::{Asked, Begin, NoRows, Series, SetCall, SetColumn, made_of_payloads, parameter};
 use crate::error::{Result, StatementError};
+use crate::scan::micros_of;
 use crate::session::SessionFacts;
 use crate::system_rows::for_each_row;
 use crate::types::PgType;
@@ -49,12 +53,9 @@ pub(super) fn find(asked: &Asked<'_>) -> Result<Option<SetCall>> {
         "pg_prepared_xact" => (prepared, false),
         // One row of NULLs where nothing is received.
         "pg_stat_get_wal_receiver" => (one_without_values, true),
-        "pg_lock_status"
-        | "pg_stat_get_progress_info"
-        | "pg_stat_get_subscription"
-        | "pg_stat_get_wal_senders"
-        | "pg_available_extensions"
-        | "pg_available_extension_versions" => (none, false),
+        "pg_stat_get_progress_info" => (progress, false),
+        "pg_available_extensions" | "pg_available_extension_versions" => (extensions, false),
+        "pg_lock_status" | "pg_stat_get_subscription" | "pg_stat_get_wal_senders" => (none, false),
         _ => return Ok(None),
     };
     Ok(Some(SetCall {
@@ -94,6 +95,42 @@ fn columns(asked: &Asked<'_>) -> Result<Vec<SetColumn>> {
 
 fn none(_: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<dyn Series>> {
     Ok(Box::new(NoRows))
+}
+
+/// Nothing is under way of what commands of these names tell.
+fn progress(_: &SetCall, arguments: &[ArrayRef], row: usize) -> Outcome<Box<dyn Series>> {
+    const COMMANDS: [&str; 6] =
+        ["VACUUM", "ANALYZE", "CLUSTER", "CREATE INDEX", "BASEBACKUP", "COPY"];
+    let name = strings(&arguments[0]);
+    let is_known = |name: &str| COMMANDS.iter().any(|known| known.eq_ignore_ascii_case(name));
+    match name.is_null(row) || is_known(name.value(row)) {
+        true => Ok(Box::new(NoRows)),
+        false => Err(parameter(&format!("invalid command name: \"{}\"", name.value(row)))),
+    }
+}
+
+/// Those that the database has, in their own versions. What else a server has to install lies beside its programs.
+fn extensions(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<dyn Series>> {
+    let class = class(&call.catalog, "pg_extension");
+    let comments = comments(&call.catalog).map_err(statement_error)?;
+    let mut rows = Vec::new();
+    let wanted = ["oid", "extname", "extversion", "extrelocatable"];
+    let read = for_each_row(call.catalog.values(), "pg_extension", &wanted, |row| {
+        let (name, version) = (row.name(1), row.text(2)?);
+        let comment = class.and_then(|class| comments.get(&(row.oid(0), class, 0)).cloned());
+        let is_relocatable = row.bool(3);
+        let value = |column: &SetColumn| match column.name.as_deref()? {
+            "name" => Some(name.clone().into_bytes()),
+            "version" => version.clone().map(String::into_bytes),
+            "comment" => comment.clone().map(String::into_bytes),
+            "relocatable" => Some(vec![u8::from(is_relocatable)]),
+            _ => None,
+        };
+        rows.push(call.columns.iter().map(value).collect());
+        Ok(())
+    });
+    read.map_err(statement_error)?;
+    made_of_payloads(call, rows)
 }
 
 fn one_without_values(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<dyn Series>> {
@@ -178,8 +215,8 @@ fn number(value: u32) -> Option<Vec<u8>> {
     Some(value.to_le_bytes().to_vec())
 }
 
-fn moment(micros: Option<i64>) -> Option<Vec<u8>> {
-    micros.map(|micros| micros.to_le_bytes().to_vec())
+fn moment(moment: Option<SystemTime>) -> Option<Vec<u8>> {
+    moment.map(|moment| micros_of(moment).to_le_bytes().to_vec())
 }
 
 fn address(client: SocketAddr) -> Vec<u8> {
@@ -204,10 +241,10 @@ mod tests {
             text: "select 1".to_owned(),
             client: Some("[::ffff:127.0.0.1]:4000".parse().unwrap()),
             tls: Some(TlsFacts { version: "TLSv1.3", cipher: "TLS_AES_128_GCM_SHA256", bits: 128 }),
-            began: 1,
+            began: SystemTime::UNIX_EPOCH,
             transaction_began: None,
-            statement_began: Some(2),
-            since: 3,
+            statement_began: Some(SystemTime::UNIX_EPOCH),
+            since: SystemTime::UNIX_EPOCH,
         }
     }
 

@@ -36,10 +36,7 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "pg_snapshot_xmin" | "pg_snapshot_xmax" => Implementation::Kernel(snapshot_ends),
         "xid_age" => Implementation::Kernel(ages),
         "mxid_age" => Implementation::Kernel(multi_ages),
-        // Nobody builds an index, so that no row asks.
-        "pg_indexam_progress_phasename" => {
-            Implementation::Build(|build| crate::coerce::null_of(build.catalog, build.result))
-        }
+        "pg_indexam_progress_phasename" => Implementation::Kernel(index_phases),
         "pg_walfile_name" => Implementation::Kernel(wal_files),
         "pg_basetype" => Implementation::Kernel(base_types),
         "pg_partition_root" => Implementation::Kernel(roots),
@@ -79,6 +76,28 @@ fn snapshot_ends(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef>
         DataType::Int64 => one(arguments, |payload: &[u8]| end(payload).map(u64::cast_signed)),
         _ => one(arguments, end),
     }
+}
+
+/// What a B-tree that is built is at, by the number of the phase; no other index tells.
+///
+/// Source: `btbuildphasename` in `src/backend/access/nbtree/nbtutils.c`, PostgreSQL 14 to 18.
+fn index_phases(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    /// Of the access method, in `src/include/catalog/pg_am.dat`.
+    const BTREE: u32 = 403;
+    const PHASES: [&str; 5] = [
+        "initializing",
+        "scanning table",
+        "sorting live tuples",
+        "sorting dead tuples",
+        "loading tuples in tree",
+    ];
+    let (methods, phases) =
+        (arguments[0].as_primitive::<UInt32Type>(), arguments[1].as_primitive::<Int64Type>());
+    let name = |(method, phase): (Option<u32>, Option<i64>)| {
+        let place = phase?.checked_sub(1).and_then(|place| usize::try_from(place).ok())?;
+        PHASES.get(place).filter(|_| method == Some(BTREE)).map(|name| (*name).to_owned())
+    };
+    Made::column(methods.iter().zip(phases).map(name).collect::<Vec<Option<String>>>())
 }
 
 /// How many transactions began since each of these; those that are older than all are as old as can be told.
