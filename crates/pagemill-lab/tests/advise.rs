@@ -284,7 +284,7 @@ fn shown(cluster: &TestCluster, name: &str) -> String {
 }
 
 fn every_server(check: impl Fn(&PgInstall)) {
-    let installed = PgInstall::spread();
+    let installed = PgInstall::all();
     assert!(!installed.is_empty(), "no PostgreSQL is installed");
     installed.iter().for_each(check);
 }

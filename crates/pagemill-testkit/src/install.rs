@@ -36,36 +36,34 @@ impl PgInstall {
             .map(|bindir| PgInstall { bindir, major })
     }
 
-    /// The required version, the newest, and one of those between and before, which follows from the file of the test: each
-    /// is met by some of the long tests. All of them where `PAGEMILL_TEST_MAJORS` asks for some.
-    #[track_caller]
+    /// Of every installation found the oldest, that of the required version, and the newest: for long tests of what
+    /// versions hardly differ in. All of them where `PAGEMILL_TEST_MAJORS` asks for some.
     pub fn spread() -> Vec<PgInstall> {
-        let file = std::panic::Location::caller().file();
-        PgInstall::spread_with(other_for(file))
-    }
-
-    /// The required version, the newest, and the one that a long test is about in a part of it. All of them where
-    /// `PAGEMILL_TEST_MAJORS` asks for some.
-    pub fn spread_with(other: u32) -> Vec<PgInstall> {
-        let mut some = PgInstall::all();
-        if std::env::var_os("PAGEMILL_TEST_MAJORS").is_none() {
-            let newest = some.last().map(|install| install.major);
-            some.retain(|install| {
-                [REQUIRED_MAJOR, other].contains(&install.major) || Some(install.major) == newest
-            });
+        let all = PgInstall::all();
+        if std::env::var_os("PAGEMILL_TEST_MAJORS").is_some() {
+            return all;
         }
-        some
+        let (first, last) = (all.first().map(|i| i.major), all.last().map(|i| i.major));
+        let is_kept = |install: &PgInstall| {
+            [first, Some(REQUIRED_MAJOR), last].contains(&Some(install.major))
+        };
+        all.into_iter().filter(is_kept).collect()
     }
 
     /// The required version and the newest, one with data checksums in its prepared cluster and one without: for what
     /// lies below everything that versions differ in, such as ways to read a file. All of them where
     /// `PAGEMILL_TEST_MAJORS` asks for some.
     pub fn two() -> Vec<PgInstall> {
-        PgInstall::spread_with(REQUIRED_MAJOR)
+        let mut some = PgInstall::spread();
+        if std::env::var_os("PAGEMILL_TEST_MAJORS").is_none() {
+            let last = some.last().map(|install| install.major);
+            some.retain(|install| [Some(REQUIRED_MAJOR), last].contains(&Some(install.major)));
+        }
+        some
     }
 
     /// Every installation found; says on standard error which versions are skipped. `PAGEMILL_TEST_MAJORS=15,18`
-    /// asks for some of them only, and `all` for all, in long tests too.
+    /// asks for some of them only.
     pub fn all() -> Vec<PgInstall> {
         let wanted = std::env::var("PAGEMILL_TEST_MAJORS").ok();
         MAJORS
@@ -110,15 +108,7 @@ impl PgInstall {
 }
 
 fn is_wanted(majors: Option<&str>, major: u32) -> bool {
-    let is_named = |majors: &str| majors.split(',').any(|one| one.trim() == major.to_string());
-    majors.is_none_or(|majors| majors == "all" || is_named(majors))
-}
-
-/// The version that a long test of this file meets beside those that all meet.
-fn other_for(file: &str) -> u32 {
-    const OTHERS: [u32; 3] = [14, 16, 17];
-    let sum: usize = file.bytes().map(usize::from).sum();
-    OTHERS[sum % OTHERS.len()]
+    majors.is_none_or(|majors| majors.split(',').any(|one| one.trim() == major.to_string()))
 }
 
 fn candidates(major: u32) -> Vec<PathBuf> {
@@ -148,15 +138,6 @@ mod tests {
     fn all_versions_are_wanted_unless_some_are_named() {
         assert!(is_wanted(None, 14));
         assert!(is_wanted(Some("15, 18"), 18));
-        assert!(is_wanted(Some("all"), 16));
         assert!(!is_wanted(Some("15,18"), 14));
-    }
-
-    #[test]
-    fn each_other_version_is_met_in_some_file() {
-        let files = ["tests/a.rs", "tests/b.rs", "tests/c.rs"];
-        let mut others = files.map(other_for);
-        others.sort_unstable();
-        assert_eq!(others, [14, 16, 17]);
     }
 }

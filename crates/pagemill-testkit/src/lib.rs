@@ -10,8 +10,8 @@
 //! ```
 //!
 //! What a run can be told by the environment: `PAGEMILL_PG<N>_BINDIR` (where version N is installed),
-//! `PAGEMILL_TEST_MAJORS` (only these versions; `all`: each, in long tests too), `PAGEMILL_TEST_SCRATCH` (where clusters
-//! are kept), `TMPDIR` (where copies of them lie; in memory where it is not set and there is room),
+//! `PAGEMILL_TEST_MAJORS` (only these versions), `PAGEMILL_TEST_SCRATCH` (where clusters are kept), `TMPDIR` (where
+//! copies of them lie; in memory where it is not set and there is room),
 //! `PAGEMILL_REQUIRE_DEVICES=1` (a machine without loop devices or control groups fails instead of skipping).
 //!
 //! Must hold:

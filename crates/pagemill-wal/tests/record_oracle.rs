@@ -165,14 +165,12 @@ fn index_setup_of(major: u32) -> Setup {
 
 #[test]
 fn every_record_of_an_index_makes_of_a_page_what_the_server_made_of_it() {
-    pagemill_testkit::each_of(&PgInstall::spread(), check_indexes);
+    pagemill_testkit::each_of(&PgInstall::all(), check_indexes);
 }
 
 #[test]
 fn every_record_makes_of_a_page_what_the_server_made_of_it() {
-    pagemill_testkit::each_of(&PgInstall::spread(), |install| {
-        check(install, setup_of(install.major))
-    });
+    pagemill_testkit::each_of(&PgInstall::all(), |install| check(install, setup_of(install.major)));
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn amcheck(cluster: &TestCluster) -> Result<()> {
 
 #[test]
 fn a_server_of_every_version_starts_on_the_copy_without_recovery_and_finds_everything() {
-    each_of(&PgInstall::spread(), check_version);
+    each_of(&PgInstall::all(), check_version);
 }
 
 fn check_version(install: &PgInstall) -> Result<()> {

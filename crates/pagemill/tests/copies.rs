@@ -131,7 +131,7 @@ fn follows_no_link_to_a_live_server(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn a_link_to_the_tablespace_of_a_running_server_is_refused_and_can_be_mapped() {
-    each_of(&PgInstall::spread(), follows_no_link_to_a_live_server);
+    each_of(&PgInstall::all(), follows_no_link_to_a_live_server);
 }
 
 /// A copy of a running cluster that says where its tablespaces were, and has no links: files as a tar backup unpacks them.
@@ -215,7 +215,7 @@ fn recovers_as_a_library(copy: &Path, old: &Path, new: &Path) -> Result<()> {
 
 #[test]
 fn an_unpacked_backup_without_links_has_its_tablespaces_where_its_map_or_a_mapping_says() {
-    each_of(&PgInstall::spread(), finds_tablespaces_by_their_map);
+    each_of(&PgInstall::all(), finds_tablespaces_by_their_map);
 }
 
 const QUIET_AND_BUSY: &str = "\
@@ -307,7 +307,7 @@ fn accepts_or_leaves_out(copy: &Path, count: &[&str]) -> Result<()> {
 
 #[test]
 fn pages_newer_than_the_wal_are_found_with_and_without_records_and_in_catalogs_and_indexes() {
-    each_of(&PgInstall::spread(), finds_files_of_a_later_moment);
+    each_of(&PgInstall::all(), finds_files_of_a_later_moment);
 }
 
 /// WAL with a damaged record and whole segments behind it.
@@ -348,7 +348,7 @@ fn reads_up_to_damage_when_told(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn damaged_wal_is_read_up_to_the_damage_only_when_that_is_allowed() {
-    each_of(&PgInstall::spread(), reads_up_to_damage_when_told);
+    each_of(&PgInstall::all(), reads_up_to_damage_when_told);
 }
 
 /// A backup during which databases are made by copying files: before, while and after its own files are copied.
@@ -446,5 +446,5 @@ fn follows_databases_copied_in_a_backup(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn databases_made_by_copying_files_during_a_backup_are_as_the_servers_recovery_copies_them() {
-    each_of(&PgInstall::spread(), follows_databases_copied_in_a_backup);
+    each_of(&PgInstall::all(), follows_databases_copied_in_a_backup);
 }

@@ -17,7 +17,7 @@ fn number(variable: &str, default: u64) -> u64 {
 #[test]
 fn a_killed_cluster_reads_as_the_server_recovers_it() {
     let (kills, seed) = (number("PAGEMILL_TEST_KILLS", 2), number("PAGEMILL_TEST_SEED", 1));
-    each_of(&PgInstall::spread(), |install| {
+    each_of(&PgInstall::all(), |install| {
         let program = Program::new(env!("CARGO_BIN_EXE_pagemill"));
         let mut killer = ServerKiller::new(install, program, seed * 100 + u64::from(install.major));
         for number in 1..=kills {

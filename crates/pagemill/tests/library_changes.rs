@@ -23,7 +23,7 @@ fn rows(from: i32, count: i32) -> impl Iterator<Item = [Option<String>; 3]> + Se
 
 #[test]
 fn rows_of_an_iterator_are_there_for_a_server() {
-    each_of(&PgInstall::spread(), |install| {
+    each_of(&PgInstall::all(), |install| {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         cluster.psql("postgres", TABLE)?;
@@ -94,7 +94,7 @@ impl tracing::Subscriber for Messages {
 
 #[test]
 fn a_subscriber_sees_the_plan_the_lock_and_the_steps_of_the_commit_in_their_order() {
-    each_of(&PgInstall::spread()[..1], |install| {
+    each_of(&PgInstall::all()[..1], |install| {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         cluster.psql("postgres", TABLE)?;
@@ -138,7 +138,7 @@ impl<R: Read> Read for Failing<R> {
 
 #[test]
 fn a_reader_that_fails_leaves_the_table_as_it_was_and_names_itself() {
-    each_of(&PgInstall::spread()[..1], |install| {
+    each_of(&PgInstall::all()[..1], |install| {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         cluster.psql("postgres", TABLE)?;
@@ -166,7 +166,7 @@ fn a_reader_that_fails_leaves_the_table_as_it_was_and_names_itself() {
 
 #[test]
 fn a_clone_has_the_rows_of_its_template_and_goes_when_it_is_dropped() {
-    each_of(&PgInstall::spread(), |install| {
+    each_of(&PgInstall::all(), |install| {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         cluster.psql("postgres", TABLE)?;
@@ -204,7 +204,7 @@ fn a_lock_that_is_given_back_leaves_the_thread_with_the_users_it_had() {
         let status = std::fs::read_to_string("/proc/thread-self/status")?;
         status.lines().find(|line| line.starts_with("Uid:")).map(str::to_owned).context("no users")
     };
-    each_of(&PgInstall::spread()[..1], |install| {
+    each_of(&PgInstall::all()[..1], |install| {
         let cluster = empty_cluster(install)?;
         let before = users()?;
         let locked = LockedCluster::open(cluster.data_dir())?;

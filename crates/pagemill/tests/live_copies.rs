@@ -364,5 +364,5 @@ fn reads_live_copies(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn copies_of_servers_at_work_read_as_a_server_recovers_them() {
-    each_of(&PgInstall::spread_with(14), reads_live_copies);
+    each_of(&PgInstall::spread(), reads_live_copies);
 }

@@ -128,7 +128,7 @@ fn check_table(cluster: &TestCluster, table: &str) -> Result<()> {
 }
 
 fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    each_of(&PgInstall::spread(), check);
+    each_of(&PgInstall::all(), check);
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn load(cluster: &TestCluster, table: &str, file: &Path) -> Result<Option<String
 /// without the row itself.
 #[test]
 fn checks_are_made_as_a_server_makes_them_and_told_in_its_words() {
-    each_of(&PgInstall::spread(), |install| {
+    each_of(&PgInstall::all(), |install| {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         cluster.psql(DATABASE, TYPES)?;
@@ -190,7 +190,7 @@ fn checks_are_made_as_a_server_makes_them_and_told_in_its_words() {
 
 #[test]
 fn a_check_that_only_a_server_can_make_is_refused_with_its_name_and_the_reason() {
-    each_of(&PgInstall::spread(), |install| {
+    each_of(&PgInstall::all(), |install| {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         let cases = [

@@ -13,7 +13,7 @@ use pagemill_testkit::{Medium, Program, TestCluster, each_of};
 const DATABASE: &str = "postgres";
 
 fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    each_of(&PgInstall::spread(), check);
+    each_of(&PgInstall::all(), check);
 }
 
 fn try_load(cluster: &TestCluster, table: &str, file: &Path, more: &[&str]) -> Result<Output> {

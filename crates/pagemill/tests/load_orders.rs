@@ -148,7 +148,7 @@ fn check_order(cluster: &TestCluster, table: &str, of: &str) -> Result<()> {
 
 #[test]
 fn indexes_over_nested_values_are_in_the_order_of_the_server() {
-    each_of(&PgInstall::spread(), |install| {
+    each_of(&PgInstall::all(), |install| {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         cluster.psql(DATABASE, TYPES)?;

@@ -42,7 +42,7 @@ fn installed() -> PgInstall {
 }
 
 fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    each_of(&PgInstall::spread(), check);
+    each_of(&PgInstall::all(), check);
 }
 
 /// A copy that restores its WAL from another cluster's directory when it is started, with more settings.

@@ -162,7 +162,7 @@ fn told_by_its_history_file(backup: &Backup) -> Result<String> {
 
 #[test]
 fn a_backup_without_its_label_is_refused_where_a_server_loses_changes_and_a_crash_is_not() {
-    each_of(&PgInstall::spread(), tells_a_removed_label);
+    each_of(&PgInstall::all(), tells_a_removed_label);
 }
 
 fn tells_a_base_backup_without_its_end(install: &PgInstall) -> Result<()> {
@@ -210,5 +210,5 @@ fn tells_a_base_backup_without_its_end(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn a_base_backup_without_its_label_is_read_if_its_wal_has_its_end() {
-    each_of(&PgInstall::spread(), tells_a_base_backup_without_its_end);
+    each_of(&PgInstall::all(), tells_a_base_backup_without_its_end);
 }

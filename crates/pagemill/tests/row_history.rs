@@ -21,7 +21,7 @@ fn program() -> Program {
 }
 
 fn every_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    each_of(&PgInstall::spread(), check);
+    each_of(&PgInstall::all(), check);
 }
 
 /// A row version as the server saw it.
@@ -293,7 +293,7 @@ fn a_rows_versions_are_those_that_the_server_saw() {
 
 #[test]
 fn without_wal_there_is_the_version_on_the_page() {
-    let Some(install) = PgInstall::spread().into_iter().next() else { return };
+    let Some(install) = PgInstall::all().into_iter().next() else { return };
     let mut story = happened(&install, true).unwrap();
     let mut session = Session::open(&story.cluster, "postgres").unwrap();
     let last = made(&mut session, "update goods set price = 9 where id = 11", "commit").unwrap();
@@ -329,7 +329,7 @@ fn without_wal_there_is_the_version_on_the_page() {
 
 #[test]
 fn a_page_that_was_written_is_begun_from_and_its_records_are_skipped() {
-    let Some(install) = PgInstall::spread().into_iter().next() else { return };
+    let Some(install) = PgInstall::all().into_iter().next() else { return };
     let options = ClusterOptions {
         settings: vec!["full_page_writes = off".into(), "shared_buffers = 128kB".into()],
         ..ClusterOptions::default()
@@ -431,7 +431,7 @@ fn locator(data: &Path, words: &[&str]) -> Result<String> {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    let Some(install) = PgInstall::spread().into_iter().next() else { return };
+    let Some(install) = PgInstall::all().into_iter().next() else { return };
     let mut story = happened(&install, false).unwrap();
     let sql =
         "create table parts (i int) partition by list (i); create unlogged table fleeting (i int);

@@ -10,7 +10,7 @@ use pagemill_testkit::{ClusterOptions, PgInstall, Program, Session, TestCluster,
 use serde_json::Value;
 
 fn on_two_versions(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    let wanted = PgInstall::spread().into_iter().filter(|install| matches!(install.major, 15 | 18));
+    let wanted = PgInstall::all().into_iter().filter(|install| matches!(install.major, 15 | 18));
     each_of(&wanted.collect::<Vec<_>>(), check);
 }
 

@@ -13,7 +13,7 @@ use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use serde_json::Value;
 
 fn every_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    pagemill_testkit::each_of(&PgInstall::spread(), check);
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }
 
 /// The same for what needs `pg_basebackup`, which not every installation has.

@@ -26,7 +26,7 @@ fn shown(args: &[&str]) -> Result<String> {
 }
 
 fn every_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    pagemill_testkit::each_of(&PgInstall::spread(), check);
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }
 
 /// What has to be the same in a line: the columns, the record's name, the block references.

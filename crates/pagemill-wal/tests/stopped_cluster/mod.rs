@@ -150,7 +150,7 @@ impl Stopped {
 
 /// Runs a check with every installed version, and fails with all that failed.
 pub(crate) fn every_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    pagemill_testkit::each_of(&PgInstall::spread(), check);
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }
 
 /// `pg_waldump`, where this version was installed with it.

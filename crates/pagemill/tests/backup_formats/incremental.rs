@@ -120,5 +120,5 @@ fn broken_chains(cluster: &TestCluster, [full, first, second]: [&Path; 3]) -> Re
 
 #[test]
 fn a_chain_of_incremental_backups_has_the_rows_of_its_newest_one() {
-    each_of(&PgInstall::spread(), reads_chains);
+    each_of(&PgInstall::all(), reads_chains);
 }

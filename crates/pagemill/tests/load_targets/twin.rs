@@ -20,7 +20,7 @@ pub(crate) struct Twin {
 }
 
 pub(crate) fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
-    each_of(&PgInstall::spread(), check);
+    each_of(&PgInstall::all(), check);
 }
 
 impl Twin {
