@@ -233,7 +233,7 @@ fn databases(cluster: &TestCluster, served: &Served) -> Result<()> {
 
 #[test]
 fn roles_read_what_they_may_read_on_the_server() -> Result<()> {
-    let installs = PgInstall::two();
+    let installs = PgInstall::spread();
     PgInstall::find(15).context("PostgreSQL 15 is installed")?;
     each_of(&installs, check);
     Ok(())

@@ -189,7 +189,7 @@ fn what_is_made_of_values_is_answered_as_the_server_answers() -> Result<()> {
 
 #[test]
 fn forms_of_sql_json_are_answered_as_the_server_answers() {
-    let mut installs = PgInstall::two();
+    let mut installs = PgInstall::spread();
     installs.retain(|install| install.major >= 17);
     each_of(&installs, |install| {
         let both = Both::of(install)?;
@@ -199,14 +199,14 @@ fn forms_of_sql_json_are_answered_as_the_server_answers() {
 
 #[test]
 fn intervals_without_end_are_answered_as_the_server_answers() {
-    let mut installs = PgInstall::two();
+    let mut installs = PgInstall::spread();
     installs.retain(|install| install.major >= 17);
     each_of(&installs, |install| compare(&Both::of(install)?, statements(ENDLESS_INTERVALS)));
 }
 
 #[test]
 fn forms_of_syntax_are_answered_as_the_server_answers() {
-    let installs = PgInstall::two();
+    let installs = PgInstall::spread();
     each_of(&installs, |install| {
         let both = Both::of(install)?;
         let newer = match install.major >= 17 {
@@ -233,7 +233,7 @@ fn what_18_alone_has_is_answered_as_it_answers() -> Result<()> {
 
 #[test]
 fn every_view_of_information_schema_has_the_rows_of_the_server() {
-    each_of(&PgInstall::two(), |install| {
+    each_of(&PgInstall::spread(), |install| {
         let both = Both::of(install)?;
         let names = both.server.psql(
             "postgres",

@@ -229,7 +229,7 @@ fn check(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn whichever_blocks_are_left_out_the_answer_is_the_servers() {
-    each_of(&PgInstall::two(), check);
+    each_of(&PgInstall::spread(), check);
 }
 
 /// Conditions, the index that leaves the fewest blocks, and how many at most: about forty are behind the last summary.
@@ -263,7 +263,7 @@ fn check_classes(install: &PgInstall) -> Result<()> {
 /// Whatever an operator class keeps of a range of blocks, it leaves out no row.
 #[test]
 fn blocks_are_left_out_by_extents_and_filters() {
-    each_of(&PgInstall::two(), check_classes);
+    each_of(&PgInstall::spread(), check_classes);
 }
 
 /// What is wrong with an index is no error of a statement: the table is read as a whole.

@@ -270,5 +270,5 @@ fn check(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn random_tables_answer_as_the_server_does() {
-    each_of(&PgInstall::two(), check);
+    each_of(&PgInstall::spread(), check);
 }
