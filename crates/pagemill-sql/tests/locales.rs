@@ -28,7 +28,7 @@ create table texts(id int, t text, g text collate german, s text collate stale, 
 create table given(id int, t text);
 ";
 
-const ANSWERED: [&str; 14] = [
+const ANSWERED: [&str; 30] = [
     "select id from texts order by t, id",
     "select id from texts order by t desc, id limit 100",
     "select id from texts order by g, id",
@@ -43,6 +43,22 @@ const ANSWERED: [&str; 14] = [
     "select id, rank() over (order by t) from texts order by id",
     "select md5(upper(t)), md5(lower(t)), md5(initcap(g)) from texts order by id",
     "select id from texts where t ilike '%É%' or t ilike '%straße%' order by id",
+    "select distinct on (t) t, id from texts order by t, id",
+    "select distinct on (g, c) id, c, g from texts order by c desc, g, id",
+    "select distinct on (length(t), t) t from texts order by length(t)",
+    "select id, t ~* 'É|straße', t ~* '[é-ü]', g ~ '^\\w+$', t ~ '\\d', t ~ '\\s' from texts order by id",
+    "select id, t ~ '[[:upper:]]', t ~ '[[:lower:]]', t ~ '[[:alpha:]]', t ~ '[[:punct:]]', t ~ '[[:print:]]', t ~ '[[:graph:]]' from texts order by id",
+    "select id, regexp_replace(t, '[[:alpha:]]+?', '<\\&>', 'g'), regexp_replace(t, '\\W', '', 'g') from texts order by id",
+    "select id, regexp_match(t, '([[:alpha:]]+)(\\W)?|(.)') from texts order by id",
+    "select id, t ~ '\\mé', t ~ 'ß\\M', regexp_count(t, '\\y') from texts where t !~ '[^[:alpha:] _.,-]' order by id",
+    "select t ~* t2 from (values ('ǅ', 'ǆ'), ('ǆ', 'ǅ'), ('ǅ', 'ǅ'), ('ǅ', '[ǅ]'), ('ſ', 's'), ('s', 'ſ'), ('K', 'k')) v(t, t2)",
+    "select id, to_tsvector('simple', t), to_tsvector('german', t) from texts where t !~ '[^[:alpha:][:digit:] _.,-]' order by id",
+    "select to_tsvector('english', 'Crème brûlée, naïve cafés and Übermut—straße 10,5 £20 日本語テキスト'), to_tsvector('french', 'Les élèves étaient très fatigués après l''été')",
+    "select plainto_tsquery('english', 'Crème brûlée'), websearch_to_tsquery('german', '\"große Häuser\" or Städte -Füße orété')",
+    "select ts_parse('default', 'Élan-vital http://exämple.com/päth?q=é foo@bär.de 10,5 ÉÉ123 12é — «quote» x_é é_x /usr/löcal <b>é</b>')",
+    "select ts_headline('french', 'Les élèves étaient très fatigués', to_tsquery('french', 'élève')), ts_lexize('german_stem', 'GRÖSSE')",
+    "select jsonb_path_query('[\"été\",\"ÉTÉ\",\"x y\"]', '$[*] ? (@ like_regex \"^é\" flag \"i\")')",
+    "select regexp_split_to_table('añb, cñd', '\\s*,\\s*'), regexp_substr('naïve café', '[[:alpha:]]+', 7)",
 ];
 
 const REFUSED: [(&str, &str); 4] = [

@@ -42,6 +42,25 @@ unsafe extern "C" {
 
     /// POSIX.1-2008.
     fn iswalnum_l(letter: libc::c_uint, locale: libc::locale_t) -> libc::c_int;
+
+    /// POSIX.1-2008.
+    fn iswalpha_l(letter: libc::c_uint, locale: libc::locale_t) -> libc::c_int;
+
+    /// POSIX.1-2008.
+    fn iswdigit_l(letter: libc::c_uint, locale: libc::locale_t) -> libc::c_int;
+
+    /// POSIX.1-2008.
+    fn iswspace_l(letter: libc::c_uint, locale: libc::locale_t) -> libc::c_int;
+
+    /// POSIX.1-2008: zero for a class that the locale does not have. The type is that of glibc's and musl's `wctype_t`.
+    fn wctype_l(name: *const libc::c_char, locale: libc::locale_t) -> libc::c_ulong;
+
+    /// POSIX.1-2008.
+    fn iswctype_l(
+        letter: libc::c_uint,
+        class: libc::c_ulong,
+        locale: libc::locale_t,
+    ) -> libc::c_int;
 }
 
 /// Texts up to this length are compared without taking memory.
@@ -150,6 +169,35 @@ impl LocaleCollation {
         unsafe { iswalnum_l(u32::from(letter), self.locale) != 0 }
     }
 
+    /// True for letters.
+    pub fn is_letter(&self, letter: char) -> bool {
+        // SAFETY: the function takes any number; the locale lives as long as `self`.
+        unsafe { iswalpha_l(u32::from(letter), self.locale) != 0 }
+    }
+
+    /// True for digits.
+    pub fn is_digit(&self, letter: char) -> bool {
+        // SAFETY: the function takes any number; the locale lives as long as `self`.
+        unsafe { iswdigit_l(u32::from(letter), self.locale) != 0 }
+    }
+
+    /// True for spaces.
+    pub fn is_space(&self, letter: char) -> bool {
+        // SAFETY: the function takes any number; the locale lives as long as `self`.
+        unsafe { iswspace_l(u32::from(letter), self.locale) != 0 }
+    }
+
+    /// A class of characters by its name in POSIX: `alpha`, `digit`, `space`.
+    ///
+    /// # Panics
+    /// When the locale has no such class; it has all of POSIX's.
+    pub fn class(&self, name: &CStr) -> LocaleClass<'_> {
+        // SAFETY: the name ends with a zero and lives through the call; the locale lives as long as `self`.
+        let class = unsafe { wctype_l(name.as_ptr(), self.locale) };
+        assert!(class != 0, "a locale has all classes of POSIX, and {name:?} is none of them");
+        LocaleClass { collation: self, class }
+    }
+
     fn compare_strings(&self, a: &CStr, b: &CStr) -> Ordering {
         // SAFETY: both strings end with a zero and live through the call, which only reads them; the locale
         // lives as long as `self`.
@@ -161,6 +209,21 @@ impl Drop for LocaleCollation {
     fn drop(&mut self) {
         // SAFETY: `newlocale` made the locale, nobody else has it, and it is not used again.
         unsafe { libc::freelocale(self.locale) }
+    }
+}
+
+/// A class of characters of a locale whose character set is to be one of Unicode's.
+#[derive(Debug)]
+pub struct LocaleClass<'l> {
+    collation: &'l LocaleCollation,
+    class: libc::c_ulong,
+}
+
+impl LocaleClass<'_> {
+    /// True for a character of the class.
+    pub fn has(&self, letter: char) -> bool {
+        // SAFETY: the function takes any number; `wctype_l` gave the class for this locale, which lives as long as `self`.
+        unsafe { iswctype_l(u32::from(letter), self.class, self.collation.locale) != 0 }
     }
 }
 
@@ -239,6 +302,19 @@ mod tests {
         let c = LocaleCollation::new(b"C").unwrap();
         assert_eq!((c.upper('a'), c.lower('A'), c.upper('1')), ('A', 'a', '1'));
         assert!(c.is_alphanumeric('z') && c.is_alphanumeric('0') && !c.is_alphanumeric('-'));
+        assert!(c.is_letter('z') && !c.is_letter('0') && c.is_digit('0') && c.is_space(' '));
+        let upper = c.class(c"upper");
+        assert!(upper.has('Z') && !upper.has('z') && !upper.has('É'));
+    }
+
+    #[test]
+    fn a_language_has_letters_of_its_own_where_it_is_installed() {
+        let Ok(locale) = LocaleCollation::new(b"en_US.UTF-8") else {
+            eprintln!("SKIPPED: the locale en_US.UTF-8 is not installed");
+            return;
+        };
+        let (upper, space) = (locale.class(c"upper"), locale.class(c"space"));
+        assert!(upper.has('É') && !upper.has('é') && space.has('\u{3000}') && !space.has('é'));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub mod write_back;
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use allocator::return_freed_memory;
 pub use cachestat::{CacheStat, cachestat};
-pub use collation::{LocaleCollation, libc_version};
+pub use collation::{LocaleClass, LocaleCollation, libc_version};
 pub use extents::{Extent, extents, fragments};
 pub use interrupt::{
     RemovedOnSignal, end_by, interrupted, interrupted_by, remove_on_signal,

@@ -19,6 +19,7 @@ mod columns;
 mod correlation;
 mod defaults;
 mod dependencies;
+mod distinct_on;
 mod document_rows;
 mod expressions;
 mod frame_offsets;

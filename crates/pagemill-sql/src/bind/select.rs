@@ -3,7 +3,6 @@
 //! Source: `transformSelectStmt` in `src/backend/parser/analyze.c`, `parse_clause.c`, PostgreSQL 18.
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::TreeNode as _;
 use datafusion::functions_aggregate::expr_fn::{first_value, max, min};
 use datafusion::functions_window::rank::rank_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
@@ -15,6 +14,7 @@ use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{Distinct, Select, SelectFlavor};
 
+use super::distinct_on::check_initial_order;
 use super::query::{Tail, boolean, column, output_position, sort};
 use super::row_order::RowOrder;
 use super::scope::{Allowed, Level};
@@ -37,10 +37,10 @@ pub(super) enum Shown {
 }
 
 /// One item of ORDER BY: a column of the output, or another expression.
-struct SortItem<'q> {
-    typed: Typed,
+pub(super) struct SortItem<'q> {
+    pub(super) typed: Typed,
     output: Option<usize>,
-    syntax: &'q sqlparser::ast::OrderByExpr,
+    pub(super) syntax: &'q sqlparser::ast::OrderByExpr,
 }
 
 /// In what order rows come, and whether equal ones come once.
@@ -106,12 +106,10 @@ impl Binder<'_> {
         let mut order = self.order_items(tail, &columns)?;
         let is_distinct_on = matches!(select.distinct, Some(Distinct::On(_)));
         let mut on = match &select.distinct {
-            Some(Distinct::On(items)) => items
-                .iter()
-                .map(|item| self.distinct_item(item, &columns))
-                .collect::<Result<_>>()?,
+            Some(Distinct::On(items)) => self.distinct_items(items, &columns)?,
             _ => Vec::new(),
         };
+        check_initial_order(&on, &order)?;
 
         // From here on the parts are put together, from the inside out.
         let mut parts: Vec<&mut Typed> =
@@ -175,72 +173,8 @@ impl Binder<'_> {
         Ok(items)
     }
 
-    fn distinct_item(
-        &mut self,
-        syntax: &sqlparser::ast::Expr,
-        columns: &[BoundColumn],
-    ) -> Result<Typed> {
-        match output_position(syntax, columns)? {
-            Some(at) => Ok(columns[at].typed.clone()),
-            None => self.expr(syntax),
-        }
-    }
-
-    /// True where functions of the select list give rows, and none is sorted by: the server calls them for the rows that are left.
-    fn has_sets_beside(&mut self, order: &[SortItem<'_>]) -> bool {
-        let sets = &self.level().sets;
-        let is_of_set = |item: &SortItem<'_>| {
-            let found = item.typed.expr.exists(|inner| Ok(sets.has_stand_in(inner)));
-            found.unwrap_or(true) // default: what cannot be looked at is taken for one
-        };
-        !sets.is_empty() && !order.iter().any(is_of_set)
-    }
-
-    /// The rows that are the first of DISTINCT ON, with all that is known of them.
-    fn first_of_equal(
-        &self,
-        plan: LogicalPlan,
-        on: Vec<Typed>,
-        order: &[SortItem<'_>],
-    ) -> Result<LogicalPlan> {
-        let on = on.iter().map(|typed| keys::equality_key(&self.catalog, typed));
-        let on: Vec<Expr> = on.collect::<Result<_>>()?;
-        let sorts = self.distinct_on_sorts(order)?;
-        let all = plan.schema().columns().into_iter().map(Expr::Column).collect();
-        Ok(LogicalPlanBuilder::from(plan).distinct_on(on, all, Some(sorts))?.build()?)
-    }
-
-    fn distinct_on_sorts(&self, order: &[SortItem<'_>]) -> Result<Vec<SortExpr>> {
-        let mut sorts: Vec<SortExpr> = Vec::new();
-        for item in order {
-            let key = keys::order_key(&self.catalog, &item.typed)?;
-            // Twice the same orders nothing more, and the engine counts on keys that differ.
-            if !sorts.iter().any(|before| before.expr == key) {
-                sorts.push(sort(key, item.syntax));
-            }
-        }
-        Ok(sorts)
-    }
-
-    fn distinct_on(
-        &mut self,
-        plan: LogicalPlan,
-        columns: Vec<BoundColumn>,
-        on: Vec<Typed>,
-        order: &[SortItem<'_>],
-    ) -> Result<Bound> {
-        let on = on.iter().map(|typed| keys::equality_key(&self.catalog, typed));
-        let on: Vec<Expr> = on.collect::<Result<_>>()?;
-        let sorts = self.distinct_on_sorts(order)?;
-        // The engine wants the expressions of ON first in ORDER BY, as PostgreSQL does.
-        let (exprs, outputs) = self.outputs(columns);
-        let sorts = (!sorts.is_empty()).then_some(sorts);
-        let plan = LogicalPlanBuilder::from(plan).distinct_on(on, exprs, sorts)?.build()?;
-        Ok(Bound { plan, columns: outputs })
-    }
-
     /// Each column under a name of its own, and the references to them.
-    fn outputs(&mut self, columns: Vec<BoundColumn>) -> (Vec<Expr>, Vec<BoundColumn>) {
+    pub(super) fn outputs(&mut self, columns: Vec<BoundColumn>) -> (Vec<Expr>, Vec<BoundColumn>) {
         let mut exprs = Vec::with_capacity(columns.len());
         let mut outputs = Vec::with_capacity(columns.len());
         for column in columns {

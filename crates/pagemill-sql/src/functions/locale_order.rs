@@ -14,9 +14,11 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ffi::CStr;
 
 use pagemill_sys::LocaleCollation;
 
+use super::letter_classes::{LetterClasses, Ranges};
 use super::rows::Outcome;
 use crate::error::StatementError;
 
@@ -43,6 +45,7 @@ struct Unit {
 #[derive(Debug)]
 pub(crate) struct LocaleOrder {
     collation: LocaleCollation,
+    classes: LetterClasses,
     /// What comes first on the second level of a digit with an accent, if these count from behind.
     backward_mark: Option<u8>,
 }
@@ -53,8 +56,11 @@ impl LocaleOrder {
     /// # Errors
     /// When it is not installed, or the C library has none.
     pub(crate) fn new(locale: &str) -> std::io::Result<Self> {
-        let mut order =
-            Self { collation: LocaleCollation::new(locale.as_bytes())?, backward_mark: None };
+        let mut order = Self {
+            collation: LocaleCollation::new(locale.as_bytes())?,
+            classes: LetterClasses::default(),
+            backward_mark: None,
+        };
         let both = order.level(&format!("{DIGIT}{ACCENT}"));
         let (digit, accent) = (order.level(&DIGIT.to_string()), order.level(&ACCENT.to_string()));
         if !digit.is_empty() && digit != accent && both == [&accent[..], &digit].concat() {
@@ -67,6 +73,11 @@ impl LocaleOrder {
     /// The locale.
     pub(crate) fn collation(&self) -> &LocaleCollation {
         &self.collation
+    }
+
+    /// The characters of a class, by its name in POSIX.
+    pub(crate) fn class(&self, name: &'static CStr) -> Ranges {
+        self.classes.ranges(&self.collation, name)
     }
 
     /// The order of two texts as the server has it.

@@ -26,6 +26,7 @@ mod geometry;
 mod hashes;
 pub(crate) mod integers;
 pub(crate) mod keys;
+pub(crate) mod letter_classes;
 pub(crate) mod locale_order;
 mod log_positions;
 pub(crate) mod logic;

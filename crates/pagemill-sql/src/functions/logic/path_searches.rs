@@ -15,7 +15,7 @@ use super::super::keys::payloads;
 use super::super::rows::{Made, Outcome};
 use super::super::sets::{Series, SetCall, made};
 use super::super::text::cases::letters;
-use super::super::text::regular::{Options, Pattern};
+use super::super::text::regular::{Alphabet, Options, Pattern};
 use super::super::{Implementation, KernelCall};
 use super::jsonpath::{LikeRegex, Path, PatternFlags, Query, Settings, quoted};
 use crate::catalog::Catalog;
@@ -133,11 +133,11 @@ pub(super) fn in_session<T>(
 struct Patterns<'c> {
     catalog: &'c Catalog,
     has_encoding: bool,
-    known: RefCell<HashMap<(String, PatternFlags), Pattern>>,
+    known: RefCell<HashMap<(String, PatternFlags), Pattern<'c>>>,
 }
 
-impl Patterns<'_> {
-    fn made(&self, pattern: &str, flags: PatternFlags) -> Outcome<Pattern> {
+impl<'c> Patterns<'c> {
+    fn made(&self, pattern: &str, flags: PatternFlags) -> Outcome<Pattern<'c>> {
         let options = Options {
             ignores_case: flags.ignores_case,
             stops_at_lines: flags.stops_at_lines,
@@ -145,9 +145,10 @@ impl Patterns<'_> {
             is_expanded: false,
         };
         let letters = letters(self.catalog, &[]).map_err(|error: Error| error.report())?;
+        let alphabet = Alphabet::of_database(self.catalog, letters);
         match flags.is_quoted {
-            true => Pattern::with(&quoted(pattern), options, letters),
-            false => Pattern::with(pattern, options, letters),
+            true => Pattern::with(&quoted(pattern), options, alphabet),
+            false => Pattern::with(pattern, options, alphabet),
         }
     }
 }
@@ -160,7 +161,7 @@ impl LikeRegex for Patterns<'_> {
             return Err(StatementError::unsupported(what));
         }
         match self.known.borrow_mut().entry((pattern.to_owned(), flags)) {
-            Entry::Occupied(known) => known.get().is_match(text),
+            Entry::Occupied(mut known) => known.get_mut().is_match(text),
             Entry::Vacant(place) => place.insert(self.made(pattern, flags)?).is_match(text),
         }
     }

@@ -19,12 +19,11 @@ use super::super::keys::{payloads, strings};
 use super::super::logic::arrays::texts_payload;
 use super::super::rows::{Made, Outcome};
 use super::super::{Build, Kernel, KernelCall};
-use super::configurations::{
-    check_letters, configuration, default_configuration, default_name, dictionaries,
-};
+use super::configurations::{configuration, default_configuration, default_name, dictionaries};
 use super::dictionaries::Made as MadeOfWord;
 use super::documents::{Configuration, Document, vector};
 use super::json_texts::{Wanted, texts};
+use super::letters::Letters;
 use super::phrases::Reading;
 use super::query::{Kind, Query};
 use super::searches::matches;
@@ -167,7 +166,6 @@ fn each(
             return Ok(None);
         }
         let text = texts.value(row);
-        check_letters(&call.catalog, text)?;
         let known = configurations.of(named, row)?;
         known.map(|known| of(text, known)).transpose()
     };
@@ -208,7 +206,6 @@ fn of_document(
         };
         let mut document = Document::default();
         for text in texts(documents.value(row), wanted)? {
-            check_letters(&call.catalog, &text)?;
             document.add_apart(&text, known)?;
         }
         document.vector().map(Some)
@@ -227,12 +224,10 @@ fn text_matches(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> 
         let Some(known) = configurations.of(None, row)? else {
             return Ok(None);
         };
-        check_letters(&call.catalog, texts.value(row))?;
         let made = vector(texts.value(row), known)?;
         let query = match &*call.key {
             "ts_match_tt" => {
                 let asked = strings(&arguments[1]).value(row);
-                check_letters(&call.catalog, asked)?;
                 reading(known, Kind::And).plain(asked)?
             }
             _ => payloads(&arguments[1]).value(row).to_vec(),
@@ -248,17 +243,18 @@ fn ts_lexize(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let words = strings(&arguments[1]);
     let wanted: Vec<Oid> = numbers.iter().flatten().map(Oid).collect();
     let known = dictionaries(&call.catalog, &wanted).map_err(|error| error.report())?;
+    let letters = Letters::of(&call.catalog)?;
     let one = |(number, word): (Option<u32>, Option<&str>)| {
         let Some((number, word)) = number.zip(word) else {
             return Ok(None);
         };
-        check_letters(&call.catalog, word)?;
+        letters.check(word)?;
         let missing = || {
             let message = format!("cache lookup failed for text search dictionary {number}");
             StatementError::new(SqlState("XX000"), message)
         };
         let dictionary = known.get(&Oid(number)).ok_or_else(missing)?;
-        Ok(match dictionary.made(word)? {
+        Ok(match dictionary.made(word, &letters)? {
             MadeOfWord::Nothing => None,
             MadeOfWord::LeftOut => Some(texts_payload(&[])),
             MadeOfWord::Lexeme(lexeme) => Some(texts_payload(&[Some(lexeme)])),

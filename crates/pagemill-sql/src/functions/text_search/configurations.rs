@@ -2,9 +2,6 @@
 //!
 //! `calls.rs` has the functions that follow them, `dictionaries.rs` what a dictionary does.
 //!
-//! Invariant: what is no ASCII is answered only where the C locale says what letters are, to the server's parser and to its
-//! dictionary.
-//!
 //! Source: `src/include/catalog/pg_ts_config.h`, `pg_ts_config_map.h`, `pg_ts_dict.h`, `getTSCurrentConfig` in
 //! `src/backend/utils/cache/ts_cache.c`, `src/backend/tsearch/wparser.c`, PostgreSQL 14 to 18.
 
@@ -20,16 +17,16 @@ use pagemill_types::builtin::oid;
 use super::super::keys::strings;
 use super::super::rows::Outcome;
 use super::super::sets::{Series, SetCall, made};
-use super::super::text::cases::{Letters, has_other_i, letters};
 use super::super::text_form;
 use super::UTF8;
 use super::dictionaries::{Dictionary, Server, Template};
 use super::documents::{Configuration, KINDS, Treatment};
+use super::letters::Letters;
 use super::parser::tokens;
 use crate::catalog::Catalog;
 use crate::error::{Error, SqlState, StatementError};
 use crate::system_rows::for_each_row;
-use crate::types::{DEFAULT_COLLATION, PgType};
+use crate::types::PgType;
 
 /// `pg_catalog.default`, the one parser that there is without extensions.
 const DEFAULT_PARSER: Oid = Oid(3722);
@@ -42,29 +39,6 @@ const FIRST_SUPERUSER: Oid = Oid(10);
 
 /// The setting that says which configuration is meant where none is named.
 const SETTING: &str = "default_text_search_config";
-
-/// Refuses texts with letters that are not known to be the server's.
-pub(super) fn check_letters(catalog: &Catalog, text: &str) -> Outcome<()> {
-    let known = letters(catalog, &[]).map_err(|error: Error| error.report())?;
-    let Some(default) = catalog.collation(DEFAULT_COLLATION) else {
-        return Err(StatementError::unsupported("a text in a database of an unknown locale"));
-    };
-    let is_c = matches!(default.letters.as_str(), "C" | "POSIX");
-    let is_known = match text.is_ascii() {
-        true => !has_other_i(&default.letters),
-        false => {
-            let encoding = catalog.database().row().encoding;
-            is_c && known == Letters::Ascii && encoding == UTF8
-        }
-    };
-    match is_known {
-        true => Ok(()),
-        false => Err(StatementError::unsupported(format!(
-            "text search of what is no ASCII in locale \"{}\"",
-            default.letters
-        ))),
-    }
-}
 
 /// What becomes of tokens, as the catalogs have it.
 pub(super) fn configuration(catalog: &Catalog, wanted: Oid) -> Outcome<Configuration> {
@@ -101,16 +75,16 @@ fn read_configuration(catalog: &Catalog, wanted: Oid) -> Result<Configuration, E
     mapped.sort_unstable();
     let wanted: Vec<Oid> = mapped.iter().map(|(_, _, dictionary)| *dictionary).collect();
     let dictionaries = dictionaries(catalog, &wanted)?;
-    let mut configuration = [const { Treatment::new() }; KINDS];
+    let mut treatments = [const { Treatment::new() }; KINDS];
     for (kind, _, number) in mapped {
-        let place = usize::try_from(kind).ok().and_then(|kind| configuration.get_mut(kind));
+        let place = usize::try_from(kind).ok().and_then(|kind| treatments.get_mut(kind));
         let dictionary = dictionaries.get(&number).cloned();
         let unknown = || Arc::new(Dictionary::Unknown(number.0.to_string()));
         if let Some(place) = place {
             place.push(dictionary.unwrap_or_else(unknown));
         }
     }
-    Ok(configuration)
+    Ok(Configuration { treatments, letters: Letters::of(catalog)? })
 }
 
 /// The dictionaries of these numbers.
@@ -197,8 +171,10 @@ pub(crate) fn parsed(
         return Err(StatementError::unsupported("another text search parser than the default one"));
     }
     let text = strings(&arguments[1]).value(row);
-    check_letters(&call.catalog, text)?;
-    let rows = tokens(text)?.into_iter().map(|token| (token.kind as i32, token.text.to_owned()));
+    let letters = Letters::of(&call.catalog)?;
+    letters.check(text)?;
+    let rows =
+        tokens(text, &letters)?.into_iter().map(|token| (token.kind as i32, token.text.to_owned()));
     Ok(made(rows.collect(), |(kind, text): (i32, String), out| {
         out[0].int4(kind);
         out[1].text(&text)

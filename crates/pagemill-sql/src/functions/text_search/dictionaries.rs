@@ -3,8 +3,7 @@
 //! Those of the templates `simple` and `snowball` are known, by their options; what any other does follows from files that are
 //! not among a cluster's.
 //!
-//! Invariant: words come here only where their small letters are known (those of ASCII, and none else in the C locale), so that
-//! no locale is asked.
+//! Invariant: words come here only where their letters are known.
 //!
 //! Source: `dsimple_lexize` in `src/backend/tsearch/dict_simple.c`, `dsnowball_lexize` in
 //! `src/backend/snowball/dict_snowball.c`, PostgreSQL 14 to 18.
@@ -12,6 +11,7 @@
 use std::sync::Arc;
 
 use super::super::rows::Outcome;
+use super::letters::Letters;
 use super::options::options_of;
 use super::snowball::{Stemmer, stemmer};
 use super::stop_words::StopWords;
@@ -90,8 +90,8 @@ impl Dictionary {
     ///
     /// # Errors
     /// When that is not known here.
-    pub(crate) fn made(&self, word: &str) -> Outcome<Made> {
-        let small = word.to_ascii_lowercase();
+    pub(super) fn made(&self, word: &str, letters: &Letters) -> Outcome<Made> {
+        let small = letters.small(word);
         match self {
             Self::Unknown(name) => {
                 let what = format!("the text search dictionary {name}");

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use super::super::rows::Outcome;
 use super::dictionaries::{Dictionary, Made};
-use super::parser::tokens;
+use super::letters::Letters;
+use super::parser::{Token, tokens};
 use super::vector::{LAST_POSITION, LONGEST_LEXEME, MOST_POSITIONS, VectorBuilder};
 
 /// How many kinds of tokens there are, and 0, which is none.
@@ -19,8 +20,27 @@ pub(crate) const KINDS: usize = 24;
 /// The dictionaries to which tokens of a kind go. Without any, they are left out.
 pub(crate) type Treatment = Vec<Arc<Dictionary>>;
 
-/// A configuration: what becomes of tokens, by the number of their kind.
-pub(crate) type Configuration = [Treatment; KINDS];
+/// A configuration: what becomes of tokens.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    /// By the number of their kind.
+    pub(super) treatments: [Treatment; KINDS],
+    /// By which texts are cut and words made small.
+    pub(super) letters: Letters,
+}
+
+impl Configuration {
+    /// What becomes of a token.
+    pub(super) fn lexized(&self, token: &Token<'_>) -> Outcome<Made> {
+        for dictionary in &self.treatments[token.kind as usize] {
+            match dictionary.made(token.text, &self.letters)? {
+                Made::Nothing => {}
+                made => return Ok(made),
+            }
+        }
+        Ok(Made::Nothing)
+    }
+}
 
 /// A lexeme, and the place of its token among those of a text, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +56,6 @@ pub(super) struct Document {
     last: usize,
 }
 
-/// What the first of the dictionaries that knows the word makes of it.
-pub(super) fn lexized(word: &str, dictionaries: &[Arc<Dictionary>]) -> Outcome<Made> {
-    for dictionary in dictionaries {
-        match dictionary.made(word)? {
-            Made::Nothing => {}
-            made => return Ok(made),
-        }
-    }
-    Ok(Made::Nothing)
-}
-
 impl Document {
     /// One of a text.
     ///
@@ -60,11 +69,12 @@ impl Document {
 
     /// Adds the lexemes of a text.
     pub(super) fn add(&mut self, text: &str, configuration: &Configuration) -> Outcome<()> {
-        for token in tokens(text)? {
+        configuration.letters.check(text)?;
+        for token in tokens(text, &configuration.letters)? {
             if token.text.len() > LONGEST_LEXEME {
                 continue;
             }
-            match lexized(token.text, &configuration[token.kind as usize])? {
+            match configuration.lexized(&token)? {
                 Made::Nothing => {}
                 Made::LeftOut => self.last += 1,
                 Made::Lexeme(text) => {

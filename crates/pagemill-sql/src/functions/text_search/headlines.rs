@@ -13,7 +13,6 @@ use super::super::keys::{payloads, strings};
 use super::super::rows::{Made, Outcome};
 use super::super::{Kernel, KernelCall, text_form};
 use super::calls::{Configurations, text_of_jsonb};
-use super::configurations::check_letters;
 use super::documents::Configuration;
 use super::headline::{Options, headline};
 use super::json_texts::with_strings;
@@ -65,9 +64,8 @@ struct Asked<'q> {
 }
 
 impl Asked<'_> {
-    fn headline(&self, call: &KernelCall, text: &str, known: &Configuration) -> Outcome<String> {
+    fn headline(&self, text: &str, known: &Configuration) -> Outcome<String> {
         let options = Options::new(&self.written, self.major)?;
-        check_letters(&call.catalog, text)?;
         headline(text, &self.query, known, &options)
     }
 }
@@ -101,14 +99,14 @@ where
 fn of_texts(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let arguments = Arguments::new(call, arguments);
     let texts = strings(arguments.document);
-    each(call, &arguments, |row, asked, known| asked.headline(call, texts.value(row), known))
+    each(call, &arguments, |row, asked, known| asked.headline(texts.value(row), known))
 }
 
 fn of_json(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let arguments = Arguments::new(call, arguments);
     let documents = strings(arguments.document);
     each(call, &arguments, |row, asked, known| {
-        with_strings(documents.value(row), |text| asked.headline(call, text, known))
+        with_strings(documents.value(row), |text| asked.headline(text, known))
     })
 }
 
@@ -117,7 +115,7 @@ fn of_jsonb(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let documents = payloads(arguments.document);
     each(call, &arguments, |row, asked, known| {
         let printed = text_of_jsonb(documents.value(row))?;
-        let made = with_strings(&printed, |text| asked.headline(call, text, known))?;
+        let made = with_strings(&printed, |text| asked.headline(text, known))?;
         text_form::payload_of_text(&call.catalog, call.result, &made)
     })
 }

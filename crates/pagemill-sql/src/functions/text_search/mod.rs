@@ -22,6 +22,7 @@ mod documents;
 mod headline;
 mod headlines;
 mod json_texts;
+mod letters;
 mod matching;
 mod options;
 mod order;

@@ -78,6 +78,7 @@ impl Reading<'_> {
 
     /// The words of a query, which was read as it stands.
     pub(super) fn query(&self, read: &[u8], text: &str) -> Outcome<Vec<u8>> {
+        self.configuration.letters.check_query(text)?;
         let mut items = Vec::new();
         for node in Query::read(read)?.nodes.iter().rev() {
             match node {

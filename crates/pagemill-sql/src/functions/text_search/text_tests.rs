@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::dictionaries::{Dictionary, Made, Server, Template};
-use super::documents::{Configuration, Treatment, vector};
+use super::documents::{Configuration, KINDS, Treatment, vector};
+use super::letters::Letters;
 use super::parser::{Kind as Token, tokens};
 use super::phrases::Reading;
 use super::query::Kind;
@@ -23,12 +24,12 @@ fn dictionary(template: Template, options: &str, major: u32) -> Arc<Dictionary> 
 
 fn simple() -> Configuration {
     let simple = dictionary(Template::Simple, "", 18);
-    let mut all: Configuration = std::array::from_fn(|_| vec![simple.clone()]);
+    let mut all: [Treatment; KINDS] = std::array::from_fn(|_| vec![simple.clone()]);
     for kind in [Token::Blank, Token::Tag, Token::Protocol, Token::Entity] {
         all[kind as usize] = Treatment::new();
     }
     all[0] = Treatment::new();
-    all
+    Configuration { treatments: all, letters: Letters::C }
 }
 
 /// The configuration of a language whose words of ASCII are its own.
@@ -37,10 +38,10 @@ fn stemming(language: &str, major: u32) -> Configuration {
     let stems = dictionary(Template::Snowball, &options, major);
     let mut all = simple();
     for kind in [Token::AsciiWord, Token::Word, Token::HyphenPart, Token::HyphenAsciiPart] {
-        all[kind as usize] = vec![stems.clone()];
+        all.treatments[kind as usize] = vec![stems.clone()];
     }
     for kind in [Token::HyphenAsciiWord, Token::HyphenWord] {
-        all[kind as usize] = vec![stems.clone()];
+        all.treatments[kind as usize] = vec![stems.clone()];
     }
     all
 }
@@ -66,7 +67,9 @@ fn answer(name: &str, text: &str) -> Outcome<String> {
     let reading = |between| Reading { configuration: &configuration, between };
     Ok(match name {
         "ts_parse" => {
-            let shown = tokens(text)?.into_iter().map(|t| format!("{}:{}", t.kind as u8, t.text));
+            let shown = tokens(text, &Letters::C)?
+                .into_iter()
+                .map(|t| format!("{}:{}", t.kind as u8, t.text));
             shown.collect::<Vec<_>>().join("~~")
         }
         "to_tsvector" => vector_text(vector(text, &configuration)?),
@@ -102,13 +105,14 @@ fn long_texts_are_read() {
     let made = vector_text(vector(&many.join(" "), &simple()).unwrap());
     assert!(made.contains("'w19999':16383"));
     assert!(vector(&"x".repeat(3000), &simple()).unwrap() == [0; 4]);
-    assert!(tokens(&"a@".repeat(2000)).is_ok());
+    assert!(tokens(&"a@".repeat(2000), &Letters::C).is_ok());
 }
 
 #[test]
 fn a_dictionary_that_is_not_known_is_refused_where_a_text_has_words_for_it() {
     let mut known = simple();
-    known[Token::AsciiWord as usize] = vec![Arc::new(Dictionary::Unknown("my_words".to_owned()))];
+    known.treatments[Token::AsciiWord as usize] =
+        vec![Arc::new(Dictionary::Unknown("my_words".to_owned()))];
     assert_eq!(vector_text(vector("12 3.5", &known).unwrap()), "'12':1 '3.5':2");
     let message = vector("12 words", &known).unwrap_err().message;
     assert_eq!(message, "the text search dictionary my_words is not supported here");
@@ -134,7 +138,8 @@ fn words_are_stemmed_as_a_server_of_the_version_does() {
 fn options_of_dictionaries_are_read() {
     let server = Server { major: 18, is_utf8: true };
     let of = |template, options| Dictionary::new(template, options, server);
-    let made = |options, word| of(Template::Simple, options).unwrap().made(word).unwrap();
+    let made =
+        |options, word| of(Template::Simple, options).unwrap().made(word, &Letters::C).unwrap();
     assert_eq!(made("", "The"), Made::Lexeme("the".to_owned()));
     assert_eq!(made("stopwords = 'english'", "The"), Made::LeftOut);
     assert_eq!(made("stopwords = 'english', accept = 'false'", "cat"), Made::Nothing);
@@ -149,5 +154,5 @@ fn options_of_dictionaries_are_read() {
     assert!(Dictionary::new(Template::Snowball, german, others).is_none());
     let long = "x".repeat(1001);
     let english = of(Template::Snowball, "language = 'english'").unwrap();
-    assert_eq!(english.made(&long).unwrap(), Made::Lexeme(long.clone()));
+    assert_eq!(english.made(&long, &Letters::C).unwrap(), Made::Lexeme(long.clone()));
 }

@@ -4,6 +4,7 @@
 //! `gettoken_tsvector` in `tsvector_parser.c`, PostgreSQL 14 to 18.
 
 use super::super::rows::Outcome;
+use super::letters::Letters;
 use super::phrases::{Item, Reading, query_of};
 use super::query::Kind;
 use crate::error::{SqlState, StatementError};
@@ -13,13 +14,16 @@ const MOST_WAITING: usize = 32;
 
 struct Field<'t> {
     rest: &'t str,
+    letters: &'t Letters,
     items: Vec<Item>,
     waiting: Vec<Kind>,
 }
 
 /// The query that such a text means.
 pub(super) fn query(text: &str, reading: &Reading<'_>) -> Outcome<Vec<u8>> {
-    let mut field = Field { rest: text, items: Vec::new(), waiting: Vec::new() };
+    let letters = &reading.configuration.letters;
+    letters.check_query(text)?;
+    let mut field = Field { rest: text, letters, items: Vec::new(), waiting: Vec::new() };
     field.read(reading)?;
     while let Some(kind) = field.waiting.pop() {
         field.items.push(operator(kind));
@@ -122,8 +126,12 @@ impl<'t> Field<'t> {
         let Some((b"or" | b"Or" | b"oR" | b"OR", behind)) = bytes.split_at_checked(2) else {
             return false;
         };
-        let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        let is_word = behind.first().is_some_and(|byte| !is_of_word(*byte));
+        let is_of_word = |next: char| match (next, self.letters) {
+            ('-' | '_', _) => true,
+            (next, Letters::Locale(_)) => self.letters.is_letter_or_digit(next),
+            (next, _) => next.is_ascii_alphanumeric(),
+        };
+        let is_word = self.rest[2..].chars().next().is_some_and(|next| !is_of_word(next));
         let mut following = behind.iter().skip(1);
         let is_or = is_word && following.any(|byte| !is_space(*byte) && !is_inside(*byte));
         if is_or {

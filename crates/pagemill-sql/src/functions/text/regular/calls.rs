@@ -10,6 +10,7 @@ use super::super::super::logic::arrays::texts_payload;
 use super::super::super::rows::{Made, Outcome, one, two};
 use super::super::super::{Build, Implementation, Kernel, KernelCall};
 use super::super::cases::{Letters, letters};
+use super::alphabet::Alphabet;
 use super::options::Options;
 use super::search::{Pattern, Places};
 use super::separated::Separated;
@@ -31,7 +32,7 @@ pub(in super::super) fn find(key: &str) -> Option<Implementation> {
 }
 
 /// What is done with a pattern, and the argument with its flags.
-type Work = (fn(&mut Search<'_>) -> Outcome<Answer>, Option<usize>);
+type Work = (fn(&mut Search<'_, '_>) -> Outcome<Answer>, Option<usize>);
 
 /// What comes of a search.
 enum Answer {
@@ -90,15 +91,15 @@ fn call(build: &Build<'_>) -> Result<Typed> {
 }
 
 /// One row's search.
-struct Search<'s> {
-    pattern: &'s mut Pattern,
+struct Search<'s, 'c> {
+    pattern: &'s mut Pattern<'c>,
     text: &'s str,
     arguments: &'s [ArrayRef],
     row: usize,
     is_global: bool,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     fn text_argument(&self, number: usize) -> &str {
         let column: &StringArray =
             self.arguments[number].as_any().downcast_ref().expect("a text is carried as UTF-8"); // infallible: types were settled
@@ -152,7 +153,8 @@ fn searched(call: &KernelCall, arguments: &[ArrayRef], letters: Letters) -> Outc
     super::super::require_known(call, arguments)?;
     let (work, flags) = work(&call.key).expect("a kernel is found by its name"); // infallible: it was when the call was made
     let ignores_case = call.key.contains("icregex");
-    let mut made: Option<(String, Options, Pattern)> = None;
+    let alphabet = Alphabet::of_call(call, letters);
+    let mut made: Option<(String, Options, Pattern<'_>)> = None;
     let mut answers = Vec::with_capacity(arguments[0].len());
     for row in 0..arguments[0].len() {
         if arguments.iter().any(|argument| argument.is_null(row)) {
@@ -171,10 +173,11 @@ fn searched(call: &KernelCall, arguments: &[ArrayRef], letters: Letters) -> Outc
         }
         let Flags { options, is_global } = asked;
         let pattern = text(1);
-        let is_made =
-            |(known, meant, _): &(String, Options, Pattern)| known == pattern && *meant == options;
+        let is_made = |(known, meant, _): &(String, Options, Pattern<'_>)| {
+            known == pattern && *meant == options
+        };
         if !made.as_ref().is_some_and(is_made) {
-            let new = Pattern::with(pattern, options, letters)?;
+            let new = Pattern::with(pattern, options, alphabet)?;
             made = Some((pattern.to_owned(), options, new));
         }
         let (_, _, pattern) = made.as_mut().expect("made above"); // infallible: made above
@@ -257,18 +260,18 @@ fn made<T>(answers: Vec<Answer>, of: fn(Answer) -> Option<T>) -> Vec<Option<T>> 
     answers.into_iter().map(of).collect()
 }
 
-fn matches(search: &mut Search<'_>) -> Outcome<Answer> {
+fn matches(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     Ok(Answer::Truth(search.pattern.is_match(search.text)?))
 }
 
-fn differs(search: &mut Search<'_>) -> Outcome<Answer> {
+fn differs(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     Ok(Answer::Truth(!search.pattern.is_match(search.text)?))
 }
 
 /// The first group, or the whole where there is none.
-fn substring(search: &mut Search<'_>) -> Outcome<Answer> {
-    let (pattern, letters) = search.pattern.given();
-    if let Some(parts) = Separated::read(pattern, letters)? {
+fn substring(search: &mut Search<'_, '_>) -> Outcome<Answer> {
+    let (pattern, alphabet) = search.pattern.given();
+    if let Some(mut parts) = Separated::read(pattern, alphabet)? {
         let place = parts.find(search.text)?;
         return Ok(place.map_or(Answer::Null, |place| Answer::Text(search.text[place].to_owned())));
     }
@@ -277,13 +280,13 @@ fn substring(search: &mut Search<'_>) -> Outcome<Answer> {
     Ok(group.map_or(Answer::Null, |place| Answer::Text(search.text[place].to_owned())))
 }
 
-fn groups(search: &mut Search<'_>) -> Outcome<Answer> {
+fn groups(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let Some(places) = search.pattern.find_groups(search.text, 0)? else { return Ok(Answer::Null) };
     Ok(Answer::Texts(texts_of_groups(search, &places)))
 }
 
 /// The groups of one match, or all of it where there are none.
-fn texts_of_groups(search: &Search<'_>, places: &Places) -> Vec<Option<String>> {
+fn texts_of_groups(search: &Search<'_, '_>, places: &Places) -> Vec<Option<String>> {
     let of =
         |place: &Option<Range<usize>>| place.clone().map(|place| search.text[place].to_owned());
     let skipped = usize::from(search.pattern.groups() > 0);
@@ -291,7 +294,7 @@ fn texts_of_groups(search: &Search<'_>, places: &Places) -> Vec<Option<String>> 
 }
 
 /// Of the first match, or with `g` of all.
-fn all_groups(search: &mut Search<'_>) -> Outcome<Answer> {
+fn all_groups(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let (mut found, mut from) = (Vec::new(), Some(0));
     while let Some(start) = from {
         let Some(places) = search.pattern.find_groups(search.text, start)? else { break };
@@ -302,19 +305,19 @@ fn all_groups(search: &mut Search<'_>) -> Outcome<Answer> {
     Ok(Answer::Several(found))
 }
 
-fn replace(search: &mut Search<'_>) -> Outcome<Answer> {
+fn replace(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let wanted = usize::from(!search.is_global);
     replaced(search, Some(0), wanted)
 }
 
 /// From a character on, and of a match by its number; of all for 0.
-fn replace_nth(search: &mut Search<'_>) -> Outcome<Answer> {
+fn replace_nth(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let from = search.start(3)?;
     let wanted = search.number_within(4, "n", 0..=i32::MAX)?.unwrap_or(1); // default: without a number, the first
     replaced(search, from, wanted)
 }
 
-fn replaced(search: &mut Search<'_>, begin: Option<usize>, wanted: usize) -> Outcome<Answer> {
+fn replaced(search: &mut Search<'_, '_>, begin: Option<usize>, wanted: usize) -> Outcome<Answer> {
     let replacement = search.text_argument(2).to_owned();
     let has_groups = replacement
         .as_bytes()
@@ -364,7 +367,7 @@ fn put(out: &mut String, replacement: &str, text: &str, places: &Places) {
     out.push_str(rest);
 }
 
-fn count(search: &mut Search<'_>) -> Outcome<Answer> {
+fn count(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let (mut from, mut found) = (search.start(2)?, 0);
     while let Some(start) = from {
         let Some(place) = search.pattern.find(search.text, start)? else { break };
@@ -374,7 +377,7 @@ fn count(search: &mut Search<'_>) -> Outcome<Answer> {
     Ok(Answer::Number(found))
 }
 
-fn nth(search: &mut Search<'_>) -> Outcome<Answer> {
+fn nth(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let (from, wanted) = (search.start(2)?, search.number(3, "n")?);
     let group = search.number_within(5, "subexpr", 0..=i32::MAX)?.unwrap_or(0); // default: all of the match
     let place = place_of(search, (from, wanted), group)?;
@@ -382,7 +385,7 @@ fn nth(search: &mut Search<'_>) -> Outcome<Answer> {
 }
 
 /// The number of the character that a match begins with, or of the one behind it.
-fn place_of_nth(search: &mut Search<'_>) -> Outcome<Answer> {
+fn place_of_nth(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let (from, wanted) = (search.start(2)?, search.number(3, "n")?);
     let is_end = search.number_within(4, "endoption", 0..=1)? == Some(1);
     let group = search.number_within(6, "subexpr", 0..=i32::MAX)?.unwrap_or(0); // default: all of the match
@@ -397,7 +400,7 @@ fn place_of_nth(search: &mut Search<'_>) -> Outcome<Answer> {
 
 /// Where a match by its number is, or a group of it. Where there are no groups, all of a match is the first.
 fn place_of(
-    search: &mut Search<'_>,
+    search: &mut Search<'_, '_>,
     (mut from, wanted): (Option<usize>, usize),
     group: usize,
 ) -> Outcome<Option<Range<usize>>> {
@@ -424,7 +427,7 @@ fn place_of(
 }
 
 /// What lies between matches; empty ones at the ends and right behind another count for none.
-fn split(search: &mut Search<'_>) -> Outcome<Answer> {
+fn split(search: &mut Search<'_, '_>) -> Outcome<Answer> {
     let (mut parts, mut from, mut copied, mut last_end) = (Vec::new(), Some(0), 0, 0);
     while let Some(start) = from {
         let Some(place) = search.pattern.find(search.text, start)? else { break };

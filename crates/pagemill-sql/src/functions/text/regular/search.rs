@@ -4,55 +4,81 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::Arc;
 
-use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::Input;
 use regex_automata::meta::Regex;
-use regex_automata::nfa::thompson;
-use regex_automata::{Anchored, Input, MatchKind};
 
+use super::super::super::locale_order::LocaleOrder;
 use super::super::super::rows::Outcome;
 use super::super::cases::Letters;
-use super::groups::{are_told, looks_ahead};
+use super::alphabet::Alphabet;
+use super::dissected::Dissector;
+use super::ends::Ends;
 use super::options::Options;
-use super::syntax::{Node, Tree, read};
+use super::parts::{Amount, Part};
+use super::syntax::{HowMuch, Known, Node, Tree, read};
 use super::walk::{can_be_walked, walked};
+use super::words::other_word_character;
 use crate::error::StatementError;
 
-/// What the library may make of a pattern.
-const MOST_BYTES: usize = 4 << 20;
+/// What the library may make of a pattern. A class of a locale has hundreds of ranges.
+pub(super) const MOST_BYTES: usize = 16 << 20;
 
 /// How many characters a pattern may speak of once its repetitions are written out.
 const MOST_PARTS: u64 = 1000;
 
 /// A pattern made ready.
-pub(crate) struct Pattern {
+pub(crate) struct Pattern<'c> {
     text: String,
+    options: Options,
+    alphabet: Alphabet<'c>,
+    /// Whose letters the tree speaks of, once there was a text beyond ASCII.
+    locale: Option<Arc<LocaleOrder>>,
     tree: Tree,
-    letters: Letters,
     /// None of a pattern that is walked.
     any: Option<Regex>,
-    longest: Option<(DFA, Cache)>,
-    grouped: Option<Regex>,
+    ends: Option<Ends>,
+    dissector: Option<Dissector>,
 }
 
 /// Where a pattern and its groups matched.
 pub(super) type Places = Vec<Option<Range<usize>>>;
 
-impl Pattern {
-    pub(super) fn new(text: &str, ignores_case: bool, letters: Letters) -> Outcome<Self> {
-        Self::with(text, Options { ignores_case, ..Options::default() }, letters)
+impl<'c> Pattern<'c> {
+    pub(super) fn new(text: &str, alphabet: Alphabet<'c>) -> Outcome<Self> {
+        Self::with(text, Options::default(), alphabet)
     }
 
     /// Made ready for texts in which these are letters.
     ///
     /// # Errors
     /// Where its meaning is not known here.
-    pub(crate) fn with(text: &str, options: Options, letters: Letters) -> Outcome<Self> {
+    pub(crate) fn with(text: &str, options: Options, alphabet: Alphabet<'c>) -> Outcome<Self> {
+        let of_ascii = Self::made(text, options, alphabet, None);
+        let is_beyond = !text.is_ascii() && alphabet.letters != Letters::Ascii;
+        match (of_ascii, is_beyond) {
+            // It may speak of letters that a locale knows.
+            (Err(error), true) => match alphabet.locale() {
+                Ok(locale) => Self::made(text, options, alphabet, Some(locale)),
+                Err(_) => Err(error),
+            },
+            (made, _) => made,
+        }
+    }
+
+    fn made(
+        text: &str,
+        options: Options,
+        alphabet: Alphabet<'c>,
+        locale: Option<Arc<LocaleOrder>>,
+    ) -> Outcome<Self> {
         let refused = || {
             let error = StatementError::unsupported(format!("the regular expression \"{text}\""));
             error.with_hint("It may be wrong, or mean something that is not known here.")
         };
-        let tree = read(text, options, letters).ok_or_else(refused)?;
+        let known = Known { letters: alphabet.letters, locale: locale.as_deref() };
+        let tree = read(text, options, known).ok_or_else(refused)?;
         // The server gives up on patterns of too many states, and how many it makes is not followed here.
         if size(&tree.root) > MOST_PARTS {
             return Err(refused());
@@ -62,12 +88,13 @@ impl Pattern {
             true => return Err(refused()),
             false => Some(meta(&written(&tree.root)).ok_or_else(refused)?),
         };
-        Ok(Self { text: text.to_owned(), tree, letters, any, longest: None, grouped: None })
+        let text = text.to_owned();
+        Ok(Self { text, options, alphabet, locale, tree, any, ends: None, dissector: None })
     }
 
     /// As it was given, and what letters are.
-    pub(super) fn given(&self) -> (&str, Letters) {
-        (&self.text, self.letters)
+    pub(super) fn given(&self) -> (&str, Alphabet<'c>) {
+        (&self.text, self.alphabet)
     }
 
     /// The groups that are remembered.
@@ -76,50 +103,81 @@ impl Pattern {
     }
 
     /// True when some part of the text matches.
-    pub(crate) fn is_match(&self, text: &str) -> Outcome<bool> {
-        self.require_known(text)?;
+    pub(crate) fn is_match(&mut self, text: &str) -> Outcome<bool> {
+        self.know(text)?;
         match &self.any {
             Some(any) => Ok(any.is_match(text)),
-            None => Ok(walked(&self.tree, text, 0).ok_or_else(|| self.too_long())?.is_some()),
+            None => Ok(self.walk(text, 0)?.is_some()),
         }
     }
 
-    fn require_known(&self, text: &str) -> Outcome<()> {
+    /// Makes sure that what letters are in the text is known; from the first text beyond ASCII on the pattern speaks of all of them.
+    fn know(&mut self, text: &str) -> Outcome<()> {
         let tree = &self.tree;
-        let is_about_letters = tree.has_classes || tree.ignores_case;
-        let Letters::More { is_icu } = self.letters else { return Ok(()) };
-        let is_known = text.is_ascii()
-            && !(is_icu && tree.has_spaces && text.bytes().any(|b| (0x1C..0x20).contains(&b)));
-        if !is_about_letters || is_known {
+        let Letters::More { is_icu } = self.alphabet.letters else { return Ok(()) };
+        if !(tree.has_classes || tree.ignores_case) {
             return Ok(());
         }
-        let what =
-            format!("the regular expression \"{}\" on text beyond ASCII in this locale", self.text);
-        Err(StatementError::unsupported(what))
+        if text.is_ascii() {
+            let has_separators = text.bytes().any(|byte| (0x1C..0x20).contains(&byte));
+            return match is_icu && tree.has_spaces && has_separators {
+                true => Err(self.beyond_ascii("ICU has spaces of its own")),
+                false => Ok(()),
+            };
+        }
+        if self.locale.is_none() {
+            let locale = self.alphabet.locale().map_err(|why| self.beyond_ascii(&why))?;
+            *self = Self::made(&self.text, self.options, self.alphabet, Some(locale))?;
+        }
+        match self.locale.as_deref().filter(|_| self.tree.has_words) {
+            Some(locale) if other_word_character(locale, text).is_some() => {
+                Err(self.beyond_ascii("its words have other characters"))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// The first place from a byte on, and the longest there.
-    pub(super) fn find(&mut self, text: &str, from: usize) -> Outcome<Option<Range<usize>>> {
-        self.require_known(text)?;
-        if self.tree.is_lazy {
-            return Err(self.refused("where a regular expression matches that asks for little,"));
+    #[cold]
+    fn beyond_ascii(&self, why: &str) -> StatementError {
+        let what = format!(
+            "the regular expression \"{}\" on text beyond ASCII in this locale ({why})",
+            self.text
+        );
+        StatementError::unsupported(what)
+    }
+
+    /// Whether it takes as little as it can, where that is followed.
+    fn is_shortest(&self) -> Outcome<bool> {
+        if !self.tree.is_lazy {
+            return Ok(false);
         }
-        let Some(any) = &self.any else {
-            return walked(&self.tree, text, from).ok_or_else(|| self.too_long());
-        };
+        let refused = || self.refused("where a regular expression matches that asks for little,");
+        let part = Part::of(&self.tree.root).ok_or_else(refused)?;
+        Ok(part.flags.prefers == Some(Amount::Least))
+    }
+
+    fn walk(&self, text: &str, from: usize) -> Outcome<Option<Range<usize>>> {
+        let is_shortest = self.is_shortest()?;
+        walked(&self.tree, text, from, is_shortest).ok_or_else(|| self.too_long())
+    }
+
+    /// The first place from a byte on, and the longest there, or the shortest.
+    pub(super) fn find(&mut self, text: &str, from: usize) -> Outcome<Option<Range<usize>>> {
+        self.know(text)?;
+        let is_shortest = self.is_shortest()?;
+        let Some(any) = &self.any else { return self.walk(text, from) };
         let Some(found) = any.find(Input::new(text).span(from..text.len())) else {
             return Ok(None);
         };
         let start = found.start();
-        if self.longest.is_none() {
-            let made = longest(&written(&self.tree.root));
-            self.longest = Some(made.ok_or_else(|| self.refused("so large a regular expression"))?);
+        if self.ends.is_none() {
+            let made = Ends::new(&written(&self.tree.root), self.looks_at_words());
+            self.ends = Some(made.ok_or_else(|| self.refused("so large a regular expression"))?);
         }
-        let (automaton, cache) = self.longest.as_mut().expect("made above"); // infallible: made above
-        let input = Input::new(text).span(start..text.len()).anchored(Anchored::Yes);
-        match automaton.try_search_fwd(cache, &input) {
-            Ok(Some(end)) => Ok(Some(start..end.offset())),
-            _ => Err(self.refused("so large a regular expression")),
+        let ends = self.ends.as_mut().expect("made above"); // infallible: made above
+        match ends.end(text, start..text.len(), is_shortest) {
+            Some(end) => Ok(Some(start..end)),
+            None => Err(self.refused("so large a regular expression")),
         }
     }
 
@@ -129,26 +187,31 @@ impl Pattern {
         if self.tree.groups == 0 {
             return Ok(Some(vec![Some(whole)]));
         }
-        let is_cut = whole.end < text.len() && looks_ahead(&self.tree.root);
-        if self.any.is_none() || !are_told(&self.tree.root) || is_cut {
-            return Err(self.refused("what the groups of this regular expression match"));
+        if self.dissector.is_none() {
+            self.dissector = Some(self.made_to_dissect()?);
         }
-        if self.grouped.is_none() {
-            let made = meta(&format!("(?:{})\\z", written(&self.tree.root)));
-            self.grouped = Some(made.ok_or_else(|| self.refused("so large a regular expression"))?);
-        }
-        let grouped = self.grouped.as_ref().expect("made above"); // infallible: made above
-        let mut places = grouped.create_captures();
-        let text = &text[..whole.end];
-        let input = Input::new(text).span(whole.start..whole.end).anchored(Anchored::Yes);
-        grouped.search_captures(&input, &mut places);
-        match places.is_match() {
-            true => {
-                let of = |group: usize| places.get_group(group).map(|span| span.range());
-                Ok(Some((0..=self.tree.groups).map(of).collect()))
+        let dissector = self.dissector.as_mut().expect("made above"); // infallible: made above
+        match dissector.places(text, whole, self.tree.groups) {
+            Some(places) => Ok(Some(places)),
+            None => {
+                Err(self
+                    .refused("what the groups of this regular expression match in so long a text"))
             }
-            false => Err(self.refused("what the groups of this regular expression match")),
         }
+    }
+
+    fn made_to_dissect(&self) -> Outcome<Dissector> {
+        let refused = || self.refused("what the groups of this regular expression match");
+        if self.any.is_none() {
+            return Err(refused());
+        }
+        let part = Part::of(&self.tree.root).ok_or_else(refused)?;
+        Dissector::new(&part, self.looks_at_words()).ok_or_else(refused)
+    }
+
+    /// True for one that looks at words beyond ASCII.
+    fn looks_at_words(&self) -> bool {
+        self.tree.has_words && self.locale.is_some()
     }
 
     #[cold]
@@ -168,15 +231,6 @@ fn meta(pattern: &str) -> Option<Regex> {
     Regex::builder().configure(configuration).build(pattern).ok()
 }
 
-/// An automaton of all matches: the last that it sees is the longest.
-fn longest(pattern: &str) -> Option<(DFA, Cache)> {
-    let nfa = thompson::Config::new().nfa_size_limit(Some(MOST_BYTES));
-    let configuration = DFA::config().match_kind(MatchKind::All);
-    let automaton = DFA::builder().configure(configuration).thompson(nfa).build(pattern).ok()?;
-    let cache = automaton.create_cache();
-    Some((automaton, cache))
-}
-
 /// The characters that a pattern speaks of, repetitions written out.
 fn size(node: &Node) -> u64 {
     match node {
@@ -184,14 +238,14 @@ fn size(node: &Node) -> u64 {
         Node::One(_) | Node::Condition(_) | Node::Same(_) => 1,
         Node::Group(_, inner) | Node::Look(_, inner) => size(inner),
         Node::Row(parts) | Node::Either(parts) => parts.iter().map(size).sum(),
-        Node::Repeat { of, least, most } => {
+        Node::Repeat { of, least, most, .. } => {
             size(of).saturating_mul(u64::from(most.unwrap_or(*least).max(1)))
         }
     }
 }
 
 /// The tree in the library's syntax.
-fn written(node: &Node) -> String {
+pub(super) fn written(node: &Node) -> String {
     let mut text = String::new();
     write(node, &mut text);
     text
@@ -202,7 +256,7 @@ fn write(node: &Node, out: &mut String) {
         Node::Empty => out.push_str("(?:)"),
         // Of patterns that are walked, which are not written.
         Node::Look(..) | Node::Same(_) => {}
-        Node::One(set) => out.push_str(set),
+        Node::One(set) => set.write(out),
         Node::Condition(condition) => out.push_str(condition),
         Node::Group(number, inner) => {
             out.push_str(if number.is_some() { "(" } else { "(?:" });
@@ -218,13 +272,16 @@ fn write(node: &Node, out: &mut String) {
                 write(branch, out);
             }
         }
-        Node::Repeat { of, least, most } => {
+        Node::Repeat { of, least, most, how_much } => {
             write(of, out);
             // Writing to a string does not fail.
             let _ = match most {
                 Some(most) => write!(out, "{{{least},{most}}}"),
                 None => write!(out, "{{{least},}}"),
             };
+            if *how_much == HowMuch::Least {
+                out.push('?');
+            }
         }
     }
 }

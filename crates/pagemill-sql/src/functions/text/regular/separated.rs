@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::super::super::rows::Outcome;
-use super::super::cases::Letters;
+use super::alphabet::Alphabet;
 use super::search::Pattern;
 use crate::error::StatementError;
 
@@ -19,25 +19,25 @@ const MOST_BYTES: usize = 2000;
 pub(super) const SEPARATORS: [&str; 2] = ["){1,1}?(", "){1,1}(?:"];
 
 /// The parts, each for a whole text.
-pub(super) struct Separated {
-    first: Pattern,
-    second: Pattern,
-    third: Pattern,
+pub(super) struct Separated<'c> {
+    first: Pattern<'c>,
+    second: Pattern<'c>,
+    third: Pattern<'c>,
 }
 
-impl Separated {
+impl<'c> Separated<'c> {
     /// Reads a pattern; `None` for one of another form.
-    pub(super) fn read(pattern: &str, letters: Letters) -> Outcome<Option<Self>> {
+    pub(super) fn read(pattern: &str, alphabet: Alphabet<'c>) -> Outcome<Option<Self>> {
         let parts = pattern.strip_prefix("^(?:").and_then(|rest| {
             let (first, rest) = rest.strip_suffix(")$")?.split_once(SEPARATORS[0])?;
             let (second, third) = rest.split_once(SEPARATORS[1])?;
             Some([first, second, third])
         });
         let Some(parts) = parts else { return Ok(None) };
-        let whole = |part: &str| Pattern::new(&format!("^(?:{part})$"), false, letters);
+        let whole = |part: &str| Pattern::new(&format!("^(?:{part})$"), alphabet);
         let [first, second, third] = parts;
         let found = Self { first: whole(first)?, second: whole(second)?, third: whole(third)? };
-        let groups = [&found.first, &found.second, &found.third].map(Pattern::groups);
+        let groups = [&found.first, &found.second, &found.third].map(|part| part.groups());
         match groups == [0; 3] {
             true => Ok(Some(found)),
             false => {
@@ -47,7 +47,7 @@ impl Separated {
     }
 
     /// What the second part takes.
-    pub(super) fn find(&self, text: &str) -> Outcome<Option<Range<usize>>> {
+    pub(super) fn find(&mut self, text: &str) -> Outcome<Option<Range<usize>>> {
         if text.len() > MOST_BYTES {
             return Err(StatementError::unsupported("SUBSTRING … SIMILAR of so long a text"));
         }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn found<'t>(pattern: &str, text: &'t str) -> Option<&'t str> {
-        let read = Separated::read(pattern, Letters::Ascii).unwrap().unwrap();
+        let mut read = Separated::read(pattern, Alphabet::ascii()).unwrap().unwrap();
         read.find(text).unwrap().map(|place| &text[place])
     }
 
@@ -89,6 +89,6 @@ mod tests {
 
     #[test]
     fn other_patterns_are_none() {
-        assert!(Separated::read("^(?:a)$", Letters::Ascii).unwrap().is_none());
+        assert!(Separated::read("^(?:a)$", Alphabet::ascii()).unwrap().is_none());
     }
 }

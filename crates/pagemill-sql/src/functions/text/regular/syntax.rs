@@ -2,23 +2,27 @@
 //!
 //! Source: `src/backend/regex/regc_lex.c` and the chapter on pattern matching of the documentation, PostgreSQL 18.
 
-use std::fmt::Write as _;
+use std::ffi::CStr;
 use std::iter::Peekable;
 use std::str::Chars;
 
+use super::super::super::locale_order::LocaleOrder;
 use super::super::cases::Letters;
 use super::options::{Options, embedded_options};
+use super::set::{Range, Set};
 
 /// `DUPMAX`.
 const MOST_REPEATS: u32 = 255;
 const MAX_DEPTH: usize = 50;
+/// Of a longer range the server looks at no more characters for their other case.
+const MOST_CASES: usize = 100_000;
 
 /// A part of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     Empty,
-    /// Any character of a set, in the library's syntax.
-    One(String),
+    /// Any character of a set.
+    One(Set),
     /// A condition that takes no character, in the library's syntax.
     Condition(&'static str),
     /// With its number, if what it takes is remembered.
@@ -33,7 +37,17 @@ pub(super) enum Node {
         of: Box<Node>,
         least: u32,
         most: Option<u32>,
+        how_much: HowMuch,
     },
+}
+
+/// How much a quantifier asks for, of what it may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HowMuch {
+    Most,
+    Least,
+    /// As what it repeats: that of `{m}`, which takes what it takes.
+    AsWithin,
 }
 
 /// Which way a condition looks, and whether nothing may be there.
@@ -53,6 +67,8 @@ pub(super) struct Tree {
     pub(super) is_lazy: bool,
     /// It speaks of letters or digits.
     pub(super) has_classes: bool,
+    /// It speaks of where words begin or end.
+    pub(super) has_words: bool,
     /// It speaks of spaces.
     pub(super) has_spaces: bool,
     pub(super) ignores_case: bool,
@@ -60,8 +76,16 @@ pub(super) struct Tree {
     pub(super) is_walked: bool,
 }
 
+/// What letters are to a pattern.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'l> {
+    pub(super) letters: Letters,
+    /// Tells those beyond ASCII; without it only ASCII texts are searched for letters.
+    pub(super) locale: Option<&'l LocaleOrder>,
+}
+
 /// Reads a pattern; nothing for one that is wrong, or whose meaning is not known here.
-pub(super) fn read(pattern: &str, options: Options, letters: Letters) -> Option<Tree> {
+pub(super) fn read(pattern: &str, options: Options, known: Known<'_>) -> Option<Tree> {
     // What kind of expression follows.
     if pattern.starts_with("***") {
         return None;
@@ -72,6 +96,7 @@ pub(super) fn read(pattern: &str, options: Options, letters: Letters) -> Option<
         groups: 0,
         is_lazy: false,
         has_classes: false,
+        has_words: false,
         has_spaces: false,
         ignores_case: options.ignores_case,
         is_walked: false,
@@ -81,7 +106,7 @@ pub(super) fn read(pattern: &str, options: Options, letters: Letters) -> Option<
         return None;
     }
     let rest = pattern.chars().peekable();
-    let mut reader = Reader { rest, tree, letters, options, closed: Vec::new(), looks: 0 };
+    let mut reader = Reader { rest, tree, known, options, closed: Vec::new(), looks: 0 };
     let root = reader.branches(0)?;
     if reader.rest.next().is_some() {
         return None;
@@ -93,16 +118,13 @@ pub(super) fn read(pattern: &str, options: Options, letters: Letters) -> Option<
 struct Reader<'p> {
     rest: Peekable<Chars<'p>>,
     tree: Tree,
-    letters: Letters,
+    known: Known<'p>,
     options: Options,
     /// The groups that have ended.
     closed: Vec<usize>,
     /// How many conditions on what is around are open, in which nothing is remembered.
     looks: usize,
 }
-
-/// Characters from one to another.
-type Range = (char, char);
 
 impl Reader<'_> {
     fn branches(&mut self, depth: usize) -> Option<Node> {
@@ -150,18 +172,25 @@ impl Reader<'_> {
             _ => return Some(atom),
         };
         self.rest.next();
-        let (least, most) = if least == u32::MAX { self.bound()? } else { (least, most) };
+        let (least, most, is_fixed) = match least == u32::MAX {
+            true => self.bound()?,
+            false => (least, most, false),
+        };
         if matches!(atom, Node::Condition(_) | Node::Look(..)) {
             return None;
         }
-        if self.rest.next_if_eq(&'?').is_some() {
-            self.tree.is_lazy = true;
-        }
+        let is_lazy = self.rest.next_if_eq(&'?').is_some();
+        let how_much = match (is_fixed, is_lazy) {
+            (true, _) => HowMuch::AsWithin,
+            (false, true) => HowMuch::Least,
+            (false, false) => HowMuch::Most,
+        };
+        self.tree.is_lazy |= how_much == HowMuch::Least;
         self.skip();
         if matches!(self.rest.peek(), Some('*' | '+' | '?')) || self.is_bound() {
             return None;
         }
-        Some(Node::Repeat { of: Box::new(atom), least, most })
+        Some(Node::Repeat { of: Box::new(atom), least, most, how_much })
     }
 
     /// An opening brace is one only before a digit.
@@ -170,16 +199,17 @@ impl Reader<'_> {
         rest.next() == Some('{') && rest.next().is_some_and(|next| next.is_ascii_digit())
     }
 
-    /// `m}`, `m,}` or `m,n}`.
-    fn bound(&mut self) -> Option<(u32, Option<u32>)> {
+    /// `m}`, `m,}` or `m,n}`; true for the first.
+    fn bound(&mut self) -> Option<(u32, Option<u32>, bool)> {
         let least = self.number()?;
-        let most = match self.rest.next_if_eq(&',') {
+        let comma = self.rest.next_if_eq(&',');
+        let most = match comma {
             None => Some(least),
             Some(_) if self.rest.peek() == Some(&'}') => None,
             Some(_) => Some(self.number().filter(|most| *most >= least)?),
         };
         self.rest.next_if_eq(&'}')?;
-        Some((least, most))
+        Some((least, most, comma.is_none()))
     }
 
     fn number(&mut self) -> Option<u32> {
@@ -196,8 +226,8 @@ impl Reader<'_> {
             '$' if self.options.anchors_at_lines => Node::Condition("(?m:$)"),
             '^' => Node::Condition("\\A"),
             '$' => Node::Condition("\\z"),
-            '.' if self.options.stops_at_lines => Node::One("[^\\n]".to_owned()),
-            '.' => Node::One("(?s:.)".to_owned()),
+            '.' if self.options.stops_at_lines => Node::One(Set::other_than(vec![('\n', '\n')])),
+            '.' => Node::One(Set::other_than(Vec::new())),
             '[' => self.bracket()?,
             '(' => self.group(depth)?,
             '*' | '+' | '?' | ')' => return None,
@@ -205,7 +235,7 @@ impl Reader<'_> {
             // A brace before a digit would be a bound of nothing.
             '{' if self.rest.peek().is_some_and(char::is_ascii_digit) => return None,
             '{' if self.options.is_expanded => return None,
-            literal => self.one(&[(literal, literal)], false)?,
+            literal => self.literal(literal)?,
         })
     }
 
@@ -261,32 +291,31 @@ impl Reader<'_> {
         Some(match next {
             'A' => Node::Condition("\\A"),
             'Z' => Node::Condition("\\z"),
-            'm' => self.at_word("(?-u:\\b{start})"),
-            'M' => self.at_word("(?-u:\\b{end})"),
-            'y' => self.at_word("(?-u:\\b)"),
+            'm' => self.at_word(["(?-u:\\b{start})", "\\b{start}"]),
+            'M' => self.at_word(["(?-u:\\b{end})", "\\b{end}"]),
+            'y' => self.at_word(["(?-u:\\b)", "\\b"]),
             'Y' => {
-                self.tree.is_walked = true;
-                self.at_word("(?-u:\\B)")
+                // The library's own one of ASCII may be between the bytes of a character.
+                self.tree.is_walked |= self.known.locale.is_none();
+                self.at_word(["(?-u:\\B)", "\\B"])
             }
             '1'..='9' => self.same(next)?,
-            'd' | 's' | 'w' => {
-                let ranges = self.class_escape(next)?;
-                self.one(&ranges, false)?
-            }
+            'd' | 's' | 'w' => Node::One(Set::of(self.class_escape(next)?)),
             'D' | 'S' | 'W' => {
                 let ranges = self.class_escape(next.to_ascii_lowercase())?;
-                self.one(&ranges, true)?
+                Node::One(Set::other_than(ranges))
             }
             other => {
                 let character = character_escape(other)?;
-                self.one(&[(character, character)], false)?
+                self.literal(character)?
             }
         })
     }
 
-    fn at_word(&mut self, condition: &'static str) -> Node {
-        self.tree.has_classes = true;
-        Node::Condition(condition)
+    /// A condition on words of ASCII, and on those of a locale.
+    fn at_word(&mut self, [of_ascii, of_locale]: [&'static str; 2]) -> Node {
+        (self.tree.has_classes, self.tree.has_words) = (true, true);
+        Node::Condition(if self.known.locale.is_some() { of_locale } else { of_ascii })
     }
 
     fn class_escape(&mut self, letter: char) -> Option<Vec<Range>> {
@@ -297,43 +326,77 @@ impl Reader<'_> {
         })
     }
 
-    /// The characters of ASCII of a class.
+    /// The characters of a class.
     fn class(&mut self, name: &str) -> Option<Vec<Range>> {
-        let is_icu = self.letters == Letters::More { is_icu: true };
+        if let Some(ranges) = class_of_any_locale(name) {
+            return Some(ranges);
+        }
         self.tree.has_classes = true;
         self.tree.has_spaces |= name == "space";
+        // Their case counts for nothing where that of others does.
+        let name = match name {
+            "upper" | "lower" if self.options.ignores_case => "alpha",
+            other => other,
+        };
+        match self.known.locale {
+            Some(locale) => class_of(locale, name),
+            None => self.class_of_ascii(name),
+        }
+    }
+
+    fn class_of_ascii(&self, name: &str) -> Option<Vec<Range>> {
+        let is_icu = self.known.letters == Letters::More { is_icu: true };
         Some(match name {
             "digit" => vec![('0', '9')],
             "space" => vec![('\t', '\r'), (' ', ' ')],
             "word" => vec![('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
-            "upper" | "lower" if self.tree.ignores_case => vec![('A', 'Z'), ('a', 'z')],
             "alpha" => vec![('A', 'Z'), ('a', 'z')],
             "alnum" => vec![('0', '9'), ('A', 'Z'), ('a', 'z')],
             "upper" => vec![('A', 'Z')],
             "lower" => vec![('a', 'z')],
-            "xdigit" => vec![('0', '9'), ('A', 'F'), ('a', 'f')],
             // ICU's own classes divide ASCII otherwise.
-            "blank" if !is_icu => vec![('\t', '\t'), (' ', ' ')],
             "punct" if !is_icu => vec![('!', '/'), (':', '@'), ('[', '`'), ('{', '~')],
+            "graph" if !is_icu => vec![('!', '~')],
+            "print" if !is_icu => vec![(' ', '~')],
             _ => return None,
         })
     }
 
-    /// One character of a set, or one that is not in it.
-    fn one(&self, ranges: &[Range], is_other: bool) -> Option<Node> {
-        let mut set = String::from(if is_other { "[^" } else { "[" });
-        for range in ranges {
-            push_range(&mut set, *range);
-            if self.tree.ignores_case {
-                push_other_case(&mut set, *range);
-                let is_beyond = !range.1.is_ascii();
-                if is_beyond && self.letters != Letters::Ascii {
-                    return None;
+    fn literal(&self, letter: char) -> Option<Node> {
+        Some(Node::One(Set::of(self.one_in_any_case(letter)?)))
+    }
+
+    /// One character, in whatever case where that counts for nothing.
+    fn one_in_any_case(&self, letter: char) -> Option<Vec<Range>> {
+        match self.known.locale.filter(|_| self.options.ignores_case) {
+            // Not itself, of a letter that is neither small nor a capital.
+            Some(locale) => {
+                let locale = locale.collation();
+                let both = [locale.lower(letter), locale.upper(letter)];
+                Some(both.map(|letter| (letter, letter)).into())
+            }
+            None => self.in_any_case((letter, letter)),
+        }
+    }
+
+    /// A range, with the other case of its letters where case counts for nothing.
+    fn in_any_case(&self, range: Range) -> Option<Vec<Range>> {
+        let mut ranges = vec![range];
+        if !self.options.ignores_case {
+            return Some(ranges);
+        }
+        match self.known.locale {
+            Some(locale) => {
+                let locale = locale.collation();
+                for letter in (range.0..=range.1).take(MOST_CASES) {
+                    let other = [locale.lower(letter), locale.upper(letter)];
+                    ranges.extend(other.map(|letter| (letter, letter)));
                 }
             }
+            None if !range.1.is_ascii() && self.known.letters != Letters::Ascii => return None,
+            None => push_other_case(&mut ranges, range),
         }
-        set.push(']');
-        Some(Node::One(set))
+        Some(ranges)
     }
 
     /// Behind an opening bracket.
@@ -347,7 +410,8 @@ impl Reader<'_> {
                     if is_other && self.options.stops_at_lines {
                         ranges.push(('\n', '\n'));
                     }
-                    return self.one(&ranges, is_other);
+                    let set = if is_other { Set::other_than(ranges) } else { Set::of(ranges) };
+                    return Some(Node::One(set));
                 }
                 '[' => {
                     let class = self.named_class()?;
@@ -362,7 +426,10 @@ impl Reader<'_> {
                 '-' if !is_first && self.rest.peek() != Some(&']') => return None,
                 start => {
                     let start = self.bracket_character(start)?;
-                    ranges.push((start, self.range_end(start)?));
+                    ranges.extend(match self.range_end(start)? {
+                        end if end == start => self.one_in_any_case(start)?,
+                        end => self.in_any_case((start, end))?,
+                    });
                 }
             }
             is_first = false;
@@ -428,23 +495,46 @@ fn character_escape(next: char) -> Option<char> {
     })
 }
 
-fn push_range(set: &mut String, (start, end): Range) {
-    // Writing to a string does not fail.
-    let _ = write!(set, "\\x{{{:X}}}", u32::from(start));
-    if end != start {
-        let _ = write!(set, "-\\x{{{:X}}}", u32::from(end));
-    }
-}
-
 /// Letters of ASCII within a range, in their other case.
-fn push_other_case(set: &mut String, (start, end): Range) {
+fn push_other_case(ranges: &mut Vec<Range>, (start, end): Range) {
     for (first, last, shift) in [('a', 'z', -32i32), ('A', 'Z', 32)] {
         let (from, to) = (start.max(first), end.min(last));
         let other = |letter: char| char::from_u32((letter as i32 + shift) as u32);
         if from <= to
             && let (Some(from), Some(to)) = (other(from), other(to))
         {
-            push_range(set, (from, to));
+            ranges.push((from, to));
         }
     }
+}
+
+/// Classes that have the same characters everywhere.
+fn class_of_any_locale(name: &str) -> Option<Vec<Range>> {
+    Some(match name {
+        "ascii" => vec![('\0', '\x7F')],
+        "blank" => vec![('\t', '\t'), (' ', ' ')],
+        "cntrl" => vec![('\0', '\x1F'), ('\x7F', '\u{9F}')],
+        "xdigit" => vec![('0', '9'), ('A', 'F'), ('a', 'f')],
+        _ => return None,
+    })
+}
+
+fn class_of(locale: &LocaleOrder, name: &str) -> Option<Vec<Range>> {
+    let known: &'static CStr = match name {
+        "alnum" | "word" => c"alnum",
+        "alpha" => c"alpha",
+        "digit" => c"digit",
+        "graph" => c"graph",
+        "lower" => c"lower",
+        "print" => c"print",
+        "punct" => c"punct",
+        "space" => c"space",
+        "upper" => c"upper",
+        _ => return None,
+    };
+    let mut ranges = locale.class(known).to_vec();
+    if name == "word" {
+        ranges.push(('_', '_'));
+    }
+    Some(ranges)
 }

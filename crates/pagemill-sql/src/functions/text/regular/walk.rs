@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use super::groups::may_be_empty;
 use super::syntax::{Look, Node, Tree};
+use super::words::is_word_character;
 
 /// A search of more is given up.
 const MOST_STEPS: usize = 200_000;
@@ -70,23 +70,40 @@ fn is_certain(node: &Node, referred: &[usize]) -> bool {
     }
 }
 
-/// The first place from a byte on where a pattern matches, and the longest there; nothing if the search is given up.
-pub(super) fn walked(tree: &Tree, text: &str, from: usize) -> Option<Option<Range<usize>>> {
+fn may_be_empty(node: &Node) -> bool {
+    match node {
+        Node::Empty | Node::Condition(_) | Node::Look(..) | Node::Same(_) => true,
+        Node::One(_) => false,
+        Node::Row(parts) => parts.iter().all(may_be_empty),
+        Node::Either(parts) => parts.iter().any(may_be_empty),
+        Node::Group(_, inner) => may_be_empty(inner),
+        Node::Repeat { of, least, .. } => *least == 0 || may_be_empty(of),
+    }
+}
+
+/// The first place from a byte on where a pattern matches, and the longest there, or the shortest; nothing if the search is given up.
+pub(super) fn walked(
+    tree: &Tree,
+    text: &str,
+    from: usize,
+    is_shortest: bool,
+) -> Option<Option<Range<usize>>> {
     let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let groups = vec![None; tree.groups + 1];
     let letters: Vec<char> = text.chars().collect();
     let mut walk = Walk { letters: &letters, groups, steps: 0, depth: 0 };
     for start in places.partition_point(|at| *at < from)..places.len() {
-        let mut longest: Option<usize> = None;
-        let last = letters.len();
+        let mut best: Option<usize> = None;
+        let last = if is_shortest { start } else { letters.len() };
         walk.node(&tree.root, start, &mut |_, end| {
-            longest = longest.max(Some(end));
+            let is_better = best.is_none_or(|best| (end < best) == is_shortest);
+            best = if is_better { Some(end) } else { best };
             end == last
         });
         if walk.steps > MOST_STEPS {
             return None;
         }
-        if let Some(end) = longest {
+        if let Some(end) = best {
             return Some(Some(places[start]..places[end]));
         }
     }
@@ -132,7 +149,7 @@ impl Walk<'_> {
         match node {
             Node::Empty => next(self, at),
             Node::One(set) => {
-                let is_it = self.letters.get(at).is_some_and(|letter| has(set, *letter));
+                let is_it = self.letters.get(at).is_some_and(|letter| set.has(*letter));
                 is_it && next(self, at + 1)
             }
             Node::Condition(condition) => self.holds(condition, at) && next(self, at),
@@ -145,7 +162,7 @@ impl Walk<'_> {
             Node::Group(Some(number), inner) => self.group((*number, inner), at, next),
             Node::Row(parts) => self.row(parts, at, next),
             Node::Either(branches) => branches.iter().any(|branch| self.node(branch, at, next)),
-            Node::Repeat { of, least, most } => {
+            Node::Repeat { of, least, most, .. } => {
                 // A reference to nothing is none, however often.
                 if let Node::Same(number) = **of
                     && self.groups.get(number).is_none_or(Option::is_none)
@@ -225,17 +242,21 @@ impl Walk<'_> {
     fn holds(&self, condition: &str, at: usize) -> bool {
         let before = at.checked_sub(1).and_then(|at| self.letters.get(at)).copied();
         let behind = self.letters.get(at).copied();
+        let is_of_ascii = condition.starts_with("(?-u:");
         let is_word = |letter: Option<char>| {
-            letter.is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            letter.is_some_and(|letter| match is_of_ascii {
+                true => letter.is_ascii_alphanumeric() || letter == '_',
+                false => is_word_character(letter),
+            })
         };
         match condition {
             "\\A" => before.is_none(),
             "\\z" => behind.is_none(),
             "(?m:^)" => before.is_none_or(|letter| letter == '\n'),
             "(?m:$)" => behind.is_none_or(|letter| letter == '\n'),
-            "(?-u:\\b{start})" => !is_word(before) && is_word(behind),
-            "(?-u:\\b{end})" => is_word(before) && !is_word(behind),
-            "(?-u:\\b)" => is_word(before) != is_word(behind),
+            "(?-u:\\b{start})" | "\\b{start}" => !is_word(before) && is_word(behind),
+            "(?-u:\\b{end})" | "\\b{end}" => is_word(before) && !is_word(behind),
+            "(?-u:\\b)" | "\\b" => is_word(before) != is_word(behind),
             _ => is_word(before) == is_word(behind),
         }
     }
@@ -258,44 +279,22 @@ fn forget(part: &Node, groups: &mut [Option<(usize, usize)>]) {
     }
 }
 
-/// Whether a character is in a set, as the reader of patterns writes sets.
-fn has(set: &str, letter: char) -> bool {
-    match set {
-        "(?s:.)" => return true,
-        "[^\\n]" => return letter != '\n',
-        _ => {}
-    }
-    let ranges = set.trim_start_matches(['[', '^']).trim_end_matches(']');
-    let mut bounds = ranges.split("\\x{").skip(1).peekable();
-    let mut is_in = false;
-    while let Some(bound) = bounds.next() {
-        let number = |bound: &str| {
-            u32::from_str_radix(bound.split('}').next().unwrap_or_default(), 16).unwrap_or(u32::MAX) // default: none
-        };
-        let start = number(bound);
-        let end = match bound.ends_with('-') {
-            true => bounds.next().map_or(start, number),
-            false => start,
-        };
-        is_in |= (start..=end).contains(&u32::from(letter));
-    }
-    is_in != set.starts_with("[^")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::cases::Letters;
     use super::super::options::Options;
-    use super::super::syntax::read;
+    use super::super::syntax::{Known, read};
     use super::*;
+
+    const ASCII: Known<'_> = Known { letters: Letters::Ascii, locale: None };
 
     /// The match, if there is one; nothing of a pattern that is refused.
     fn found<'t>(pattern: &str, text: &'t str) -> Option<Option<&'t str>> {
-        let tree = read(pattern, Options::default(), Letters::Ascii)?;
+        let tree = read(pattern, Options::default(), ASCII)?;
         if !can_be_walked(&tree.root) {
             return None;
         }
-        walked(&tree, text, 0).map(|place| place.map(|place| &text[place]))
+        walked(&tree, text, 0, false).map(|place| place.map(|place| &text[place]))
     }
 
     /// As servers of PostgreSQL 15 and 18 answer.
@@ -331,7 +330,7 @@ mod tests {
             assert_eq!(found(pattern, "aa"), None, "{pattern}");
         }
         for pattern in [r"\1(a)", r"(a\1)", r"(a)(?=\1)", "(?=a)*"] {
-            assert!(read(pattern, Options::default(), Letters::Ascii).is_none(), "{pattern}");
+            assert!(read(pattern, Options::default(), ASCII).is_none(), "{pattern}");
         }
         let ways = "a".repeat(60);
         assert_eq!(found(r"(a+)(a+)(a+)(a+)(a+)\1\2\3\4\5b", &ways), None);

@@ -7,7 +7,7 @@
 
 use super::super::super::rows::Outcome;
 use super::super::dictionaries::Made;
-use super::super::documents::{Configuration, lexized};
+use super::super::documents::Configuration;
 use super::super::matching::{Answer, Found, Words};
 use super::super::parser::{Kind, tokens};
 use super::super::query::{Operand, Query};
@@ -81,12 +81,13 @@ pub(super) fn words<'t>(
 ) -> Outcome<Vec<Word<'t>>> {
     let mut found = Vec::new();
     let mut place = 0usize;
-    for token in tokens(text)? {
+    configuration.letters.check(text)?;
+    for token in tokens(text, &configuration.letters)? {
         if token.text.len() > LONGEST_LEXEME {
             continue;
         }
         let word = Word::new(token.kind, token.text);
-        match lexized(token.text, &configuration[token.kind as usize])? {
+        match configuration.lexized(&token)? {
             Made::Nothing => found.push(word),
             Made::LeftOut => {
                 place += 1;

@@ -4,8 +4,7 @@
 //! comes back where that led nowhere, to the next rule behind the one that saved. `rules.rs` has the states of words and
 //! numbers, `hyphens.rs` those of words with hyphens, `addresses.rs` those of tags, hosts and paths.
 //!
-//! Invariant: letters beyond ASCII are those of the C locale, to which each of them is a letter and nothing else; texts with
-//! such letters come here only from databases of that locale.
+//! Invariant: texts come here only where it is known what their letters are.
 //!
 //! Source: `TParserGet` and what it calls in `src/backend/tsearch/wparser_def.c`, PostgreSQL 14 to 18.
 
@@ -15,6 +14,7 @@ mod rules;
 mod states;
 
 use super::super::rows::Outcome;
+use super::letters::Letters;
 use crate::error::StatementError;
 use rules::{Aside, Behind, On, Rule, rules_of};
 use states::State;
@@ -61,8 +61,8 @@ pub(crate) struct Token<'t> {
 ///
 /// # Errors
 /// When it is too intricate.
-pub(crate) fn tokens(text: &str) -> Outcome<Vec<Token<'_>>> {
-    let mut machine = Machine::new(text, State::Base, 0);
+pub(crate) fn tokens<'t>(text: &'t str, letters: &Letters) -> Outcome<Vec<Token<'t>>> {
+    let mut machine = Machine::new((text, letters), State::Base, 0);
     let mut found = Vec::new();
     while let Some(end) = machine.next()? {
         let start = machine.start;
@@ -93,8 +93,9 @@ struct Ended {
     characters: usize,
 }
 
-struct Machine<'t> {
+struct Machine<'t, 'l> {
     text: &'t str,
+    letters: &'l Letters,
     /// Where it is, last, and where it was when it saved that.
     places: Vec<Place>,
     /// Where the token begins.
@@ -107,15 +108,15 @@ struct Machine<'t> {
     inner: usize,
 }
 
-impl<'t> Machine<'t> {
-    fn new(text: &'t str, state: State, inner: usize) -> Self {
+impl<'t, 'l> Machine<'t, 'l> {
+    fn new((text, letters): (&'t str, &'l Letters), state: State, inner: usize) -> Self {
         let place = Place { state, at: 0, width: 0, bytes: 0, characters: 0, saved_by: None };
         let places = match state {
             State::Base => vec![place],
             // It comes back from there if that leads nowhere.
             _ => vec![Place { state: State::Base, ..place }, place],
         };
-        Self { text, places, start: 0, ignores: false, wants_host: false, inner }
+        Self { text, letters, places, start: 0, ignores: false, wants_host: false, inner }
     }
 
     fn place(&mut self) -> &mut Place {
@@ -181,18 +182,20 @@ impl<'t> Machine<'t> {
 
     fn holds(&mut self, on: On) -> Outcome<bool> {
         let Place { at, width, .. } = *self.place();
-        let byte = if width == 0 { 0 } else { self.text.as_bytes()[at] };
+        let letter = self.text[at..].chars().next().unwrap_or('\0'); // default: what the server reads at the end
+        let byte = if width == 1 { self.text.as_bytes()[at] } else { 0 };
+        let letters = self.letters;
         Ok(match on {
             On::Anything => true,
             On::End => width == 0,
             On::Is(wanted) => width == 1 && byte == wanted,
             On::AsciiLetter => byte.is_ascii_alphabetic(),
-            On::Letter => byte.is_ascii_alphabetic() || width > 1,
-            On::Digit => byte.is_ascii_digit(),
-            On::LetterOrDigit => byte.is_ascii_alphanumeric() || width > 1,
-            On::NoLetterOrDigit => !(byte.is_ascii_alphanumeric() || width > 1),
+            On::Letter => letters.is_letter(letter),
+            On::Digit => letters.is_digit(letter),
+            On::LetterOrDigit => letters.is_letter_or_digit(letter),
+            On::NoLetterOrDigit => !letters.is_letter_or_digit(letter),
             On::HexDigit => byte.is_ascii_hexdigit(),
-            On::Space => matches!(byte, b' ' | b'\t'..=b'\r'),
+            On::Space => letters.is_space(letter),
             On::UrlCharacter => width == 1 && is_of_url(byte),
             On::Ignored => self.ignores,
             On::EndOfHost => std::mem::take(&mut self.wants_host),
@@ -207,7 +210,7 @@ impl<'t> Machine<'t> {
             return Err(StatementError::unsupported("a text with so many @ in a row"));
         }
         let text = &self.text[self.place().at..];
-        let mut machine = Machine::new(text, state, self.inner + 1);
+        let mut machine = Machine::new((text, self.letters), state, self.inner + 1);
         machine.wants_host = kind == Kind::Host;
         let Some(ended) = machine.next()?.filter(|ended| ended.kind == kind) else {
             return Ok(false);

@@ -34,7 +34,7 @@ fn patterns_find_what_a_server_finds() {
     for line in include_str!("../../../server_results/regular.tsv").lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let (pattern, searched) = (text(fields[0]), text(fields[1]));
-        let made = Pattern::new(&pattern, false, Letters::Ascii);
+        let made = Pattern::new(&pattern, Alphabet::ascii());
         lines += 1;
         if fields[2].starts_with("E:") {
             assert!(made.is_err(), "{pattern} is wrong for the server: {}", fields[2]);
@@ -48,7 +48,7 @@ fn patterns_find_what_a_server_finds() {
         };
         let replacement: ArrayRef = Arc::new(StringArray::from(vec![r"<\&|\1>"]));
         let arguments = [replacement.clone(), replacement.clone(), replacement];
-        let mut run = |work: fn(&mut Search<'_>) -> Outcome<Answer>, given: usize| {
+        let mut run = |work: fn(&mut Search<'_, '_>) -> Outcome<Answer>, given: usize| {
             let arguments = &arguments[..given];
             let (pattern, text) = (&mut pattern, searched.as_str());
             shown(work(&mut Search { pattern, text, arguments, row: 0, is_global: true }))
@@ -81,5 +81,6 @@ fn patterns_find_what_a_server_finds() {
         wrong.len(),
         wrong[..wrong.len().min(30)].join("\n")
     );
-    assert!(whole > lines / 2 && grouped > lines / 4, "{whole} and {grouped} of {lines} are told");
+    let most = lines * 98 / 100;
+    assert!(whole > most && grouped > most, "{whole} and {grouped} of {lines} are told");
 }

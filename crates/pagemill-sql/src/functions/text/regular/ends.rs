@@ -1,0 +1,62 @@
+//! Where a match ends that begins at a given place: of all its ends the last, or the first.
+//!
+//! Source: `longest` and `shortest` in `src/backend/regex/rege_dfa.c`, PostgreSQL 14 to 18.
+
+use std::ops::Range;
+
+use regex_automata::hybrid::dfa::{self, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
+use regex_automata::{Anchored, Input, MatchKind};
+
+use super::search::MOST_BYTES;
+
+/// An automaton of all matches.
+pub(super) enum Ends {
+    Automaton(Box<(DFA, dfa::Cache)>),
+    /// Slower, and the only one that knows words beyond ASCII.
+    Machine(Box<(PikeVM, pikevm::Cache)>),
+}
+
+impl Ends {
+    /// That of a pattern, in the library's syntax; nothing for one that is too large.
+    pub(super) fn new(pattern: &str, looks_at_words: bool) -> Option<Self> {
+        let nfa = thompson::Config::new().nfa_size_limit(Some(MOST_BYTES));
+        if looks_at_words {
+            let configuration = PikeVM::config().match_kind(MatchKind::All);
+            let builder = &mut PikeVM::builder();
+            let machine = builder.configure(configuration).thompson(nfa).build(pattern).ok()?;
+            let cache = machine.create_cache();
+            return Some(Self::Machine(Box::new((machine, cache))));
+        }
+        let configuration =
+            DFA::config().match_kind(MatchKind::All).skip_cache_capacity_check(true);
+        let builder = &mut DFA::builder();
+        let automaton = builder.configure(configuration).thompson(nfa).build(pattern).ok()?;
+        let cache = automaton.create_cache();
+        Some(Self::Automaton(Box::new((automaton, cache))))
+    }
+
+    /// The first or the last end of matches that begin where a range does, within it; nothing where there is none, or where the
+    /// automaton gives up.
+    pub(super) fn end(
+        &mut self,
+        text: &str,
+        within: Range<usize>,
+        is_first: bool,
+    ) -> Option<usize> {
+        let input = Input::new(text).span(within).anchored(Anchored::Yes).earliest(is_first);
+        match self {
+            Self::Automaton(made) => {
+                let (automaton, cache) = &mut **made;
+                Some(automaton.try_search_fwd(cache, &input).ok()??.offset())
+            }
+            Self::Machine(made) => {
+                let (machine, cache) = &mut **made;
+                let mut slots = [None; 2];
+                machine.search_slots(cache, &input, &mut slots)?;
+                Some(slots[1]?.get())
+            }
+        }
+    }
+}
