@@ -54,6 +54,16 @@ const ISOLATION: &str = "transaction_isolation";
 const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
 const LEVELS: [&str; 4] = ["serializable", "repeatable read", "read committed", "read uncommitted"];
 
+/// Those that the cluster's files say, with what a server has that they say nothing to; the locales of a session are not followed here, so they are set to what
+/// they are and to nothing else.
+const OF_FILES: [(&str, &str); 5] = [
+    ("default_text_search_config", "pg_catalog.simple"),
+    ("lc_messages", ""),
+    ("lc_monetary", "C"),
+    ("lc_numeric", "C"),
+    ("lc_time", "C"),
+];
+
 /// What changes no answer.
 const FREE: [(&str, &str); 32] = [
     ("check_function_bodies", "on"),
@@ -175,7 +185,8 @@ impl Settings {
             ("max_identifier_length", "63"),
             ("block_size", "8192"),
         ];
-        let all = REPORTED.into_iter().chain(FIXED).chain(FREE).chain(styles::STYLES).chain(own);
+        let all = REPORTED.into_iter().chain(FIXED).chain(OF_FILES).chain(FREE);
+        let all = all.chain(styles::STYLES).chain(own);
         let entry = |(name, value): (&str, &str)| {
             (name.to_lowercase(), (name.to_owned(), value.to_owned()))
         };
@@ -187,6 +198,22 @@ impl Settings {
     /// True for a setting, by its name in small letters, that can be anything here.
     pub fn changes_no_answer(name: &str) -> bool {
         FREE.iter().any(|(free, _)| *free == name)
+    }
+
+    /// True for a setting, by its name in small letters, that is what the files say.
+    pub fn is_of_files(name: &str) -> bool {
+        OF_FILES.iter().any(|(known, _)| *known == name)
+    }
+
+    /// What the files say of a setting.
+    ///
+    /// # Panics
+    /// When it is none [of the files](Self::is_of_files).
+    pub fn take_of_files(&mut self, name: &str, value: String) {
+        assert!(Self::is_of_files(name), "{name} is what a session has it");
+        for values in [&mut self.values, &mut self.defaults] {
+            values.insert(name.to_owned(), (name.to_owned(), value.clone()));
+        }
     }
 
     /// What a client is told of when it connects.

@@ -25,11 +25,13 @@ const TABLES: &str = "
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 56] = [
+const ASKED: [&str; 58] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
     "select 1/0",
+    "show lc_messages; show lc_monetary; show lc_numeric; show lc_time; show default_text_search_config; select current_setting('lc_time')",
+    "select distinct on (ok, price) price, ok from kinds order by price desc nulls last limit 3; select distinct on (ok) ok, id from kinds order by ok, id",
     "select id / (id - 25000) from kinds order by 1 limit 2",
     "select 1; select nope; select 2",
     "begin; select 1; select 1/0; select 2; rollback; select 3",
@@ -86,7 +88,7 @@ const ASKED: [&str; 56] = [
 ];
 
 /// Wrong statements, of which clients show where they are wrong.
-const WRONG: [&str; 13] = [
+const WRONG: [&str; 16] = [
     "select nope from kinds",
     "select id,\n  'ä', nope\nfrom kinds",
     "select 1;\n select k.nope from kinds k",
@@ -100,6 +102,9 @@ const WRONG: [&str; 13] = [
     "select 'ä', pg_catalog.nofunction()",
     "select id from kinds group by nope",
     "select id from kinds order by nope",
+    "select distinct on (id, name) id from kinds order by price, id",
+    "select distinct on (id, name) id from kinds order by name, price",
+    "select distinct on (id, name) id from kinds order by name, price, id",
 ];
 
 fn client(mut command: Command, statement: &str) -> Result<Output> {

@@ -28,7 +28,7 @@ create table texts(id int, t text, g text collate german, s text collate stale, 
 create table given(id int, t text);
 ";
 
-const ANSWERED: [&str; 30] = [
+const ANSWERED: [&str; 32] = [
     "select id from texts order by t, id",
     "select id from texts order by t desc, id limit 100",
     "select id from texts order by g, id",
@@ -58,6 +58,8 @@ const ANSWERED: [&str; 30] = [
     "select ts_parse('default', 'Élan-vital http://exämple.com/päth?q=é foo@bär.de 10,5 ÉÉ123 12é — «quote» x_é é_x /usr/löcal <b>é</b>')",
     "select ts_headline('french', 'Les élèves étaient très fatigués', to_tsquery('french', 'élève')), ts_lexize('german_stem', 'GRÖSSE')",
     "select jsonb_path_query('[\"été\",\"ÉTÉ\",\"x y\"]', '$[*] ? (@ like_regex \"^é\" flag \"i\")')",
+    "select id from texts order by jsonb_build_object('t', t, g, array[c]), id",
+    "select id, t similar to '%[[:upper:]]_%', t similar to '[[:alpha:] ß]+' from texts order by id",
     "select regexp_split_to_table('añb, cñd', '\\s*,\\s*'), regexp_substr('naïve café', '[[:alpha:]]+', 7)",
 ];
 

@@ -153,7 +153,10 @@ async fn role_settings(
     let read = server.compute.spawn_blocking(read).await.map_err(|_| super::defect())?;
     let mut read = read.map_err(|error| pagemill_sql::Error::from(error).report())?;
     let is_shown = |name: &str| {
-        name.contains('.') || FOLLOWED.contains(&name) || Settings::changes_no_answer(name)
+        name.contains('.')
+            || FOLLOWED.contains(&name)
+            || Settings::changes_no_answer(name)
+            || Settings::is_of_files(name)
     };
     read.retain(|(name, _)| is_shown(name));
     Ok(read)
@@ -188,6 +191,10 @@ fn settle(
         time_zone: "GMT",
     });
     for (name, value) in own {
+        if Settings::is_of_files(&name) {
+            settings.take_of_files(&name, value);
+            continue;
+        }
         let set = SetSetting { name: name.clone(), value: Some(value), is_local: false };
         match followed(&session, set).and_then(|set| settings.set(&set)) {
             Ok(()) => settings.keep_as_default(&name),

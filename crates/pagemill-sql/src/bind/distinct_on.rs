@@ -7,12 +7,14 @@
 
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
-use sqlparser::ast::Expr as Syntax;
+use sqlparser::ast::{Expr as Syntax, Spanned as _};
+use sqlparser::tokenizer::Span;
 
 use super::query::{output_position, sort};
+use super::scope::at_start;
 use super::select::SortItem;
 use super::{Binder, Bound, BoundColumn};
-use crate::error::{Result, SqlState, fail};
+use crate::error::{Result, SqlState, StatementError};
 use crate::functions::keys;
 use crate::typed::Typed;
 
@@ -22,19 +24,30 @@ struct Keys {
     sorts: Option<Vec<SortExpr>>,
 }
 
+/// An expression of ON, and where it stands.
+struct OnItem {
+    typed: Typed,
+    span: Span,
+}
+
 /// Refuses an order in which rows that are equal do not come one after the other.
-///
-/// # Errors
-/// In the server's words.
-pub(super) fn check_initial_order(on: &[Typed], order: &[SortItem<'_>]) -> Result<()> {
-    let is_on = |item: &&SortItem<'_>| on.iter().any(|typed| is_same(typed, &item.typed));
-    let initial: Vec<_> = order.iter().take_while(is_on).collect();
-    let is_sorted = |typed: &&Typed| initial.iter().any(|item| is_same(typed, &item.typed));
-    if initial.len() == order.len() || on.iter().all(|typed| is_sorted(&typed)) {
+fn check_initial_order(on: &[OnItem], order: &[SortItem<'_>]) -> Result<()> {
+    let of = |item: &SortItem<'_>| on.iter().find(|on| is_same(&on.typed, &item.typed));
+    let initial = order.iter().take_while(|item| of(item).is_some()).count();
+    if initial == order.len() {
         return Ok(());
     }
-    let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-    fail(SqlState::INVALID_COLUMN_REFERENCE, message)
+    // One that is sorted by behind something else, or not at all.
+    let late = order[initial..].iter().find_map(of);
+    let is_sorted = |on: &&OnItem| order.iter().any(|item| is_same(&on.typed, &item.typed));
+    match late.or_else(|| on.iter().find(|on| !is_sorted(on))) {
+        Some(wrong) if !order[..initial].iter().any(|item| is_same(&wrong.typed, &item.typed)) => {
+            let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+            let error = StatementError::new(SqlState::INVALID_COLUMN_REFERENCE, message);
+            Err(at_start(error, wrong.span))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_same(one: &Typed, other: &Typed) -> bool {
@@ -47,18 +60,20 @@ impl Binder<'_> {
         &mut self,
         items: &[Syntax],
         columns: &[BoundColumn],
+        order: &[SortItem<'_>],
     ) -> Result<Vec<Typed>> {
-        let mut on: Vec<Typed> = Vec::new();
+        let mut on: Vec<OnItem> = Vec::new();
         for syntax in items {
             let typed = match output_position(syntax, columns)? {
                 Some(at) => columns[at].typed.clone(),
                 None => self.expr(syntax)?,
             };
-            if !on.iter().any(|before| is_same(before, &typed)) {
-                on.push(typed);
+            if !on.iter().any(|before| is_same(&before.typed, &typed)) {
+                on.push(OnItem { typed, span: syntax.span() });
             }
         }
-        Ok(on)
+        check_initial_order(&on, order)?;
+        Ok(on.into_iter().map(|item| item.typed).collect())
     }
 
     /// True where functions of the select list give rows, and none is sorted by: the server calls them for the rows that are left.

@@ -14,7 +14,6 @@ use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{Distinct, Select, SelectFlavor};
 
-use super::distinct_on::check_initial_order;
 use super::query::{Tail, boolean, column, output_position, sort};
 use super::row_order::RowOrder;
 use super::scope::{Allowed, Level};
@@ -106,10 +105,9 @@ impl Binder<'_> {
         let mut order = self.order_items(tail, &columns)?;
         let is_distinct_on = matches!(select.distinct, Some(Distinct::On(_)));
         let mut on = match &select.distinct {
-            Some(Distinct::On(items)) => self.distinct_items(items, &columns)?,
+            Some(Distinct::On(items)) => self.distinct_items(items, &columns, &order)?,
             _ => Vec::new(),
         };
-        check_initial_order(&on, &order)?;
 
         // From here on the parts are put together, from the inside out.
         let mut parts: Vec<&mut Typed> =

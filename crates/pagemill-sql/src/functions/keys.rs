@@ -12,7 +12,7 @@
 //! | numerics | decimals of the same places, or bytes that sort as the numbers do |
 //! | arrays | the keys of their elements, then their bounds |
 //! | ranges and multiranges | the keys of their bounds ([`super::ranges::keys`]) |
-//! | jsonb, order where texts sort by bytes | bytes that sort as the documents do ([`super::logic::json_order`]) |
+//! | jsonb, order | bytes that sort as the documents do ([`super::logic::json_order`]) |
 //! | jsonb, equality | its text, with numbers without zeros at their end |
 //! | intervals | the time they are taken for: 30 days a month, 24 hours a day |
 //! | times with zones, order | what they are in Greenwich, then their zones |
@@ -42,7 +42,7 @@ use super::arrays::keys::array_key;
 use super::comparison::same_length;
 use super::integers::{INTEGERS, numbers};
 use super::logic::json_changes::equality_key as document_key;
-use super::logic::json_order::order_key as document_order;
+use super::logic::json_order::{locale_order_key, order_key as document_order, unknown_order};
 use super::ranges::keys::range_key;
 use super::row_keys::{self, Asked, is_of_rows, row_key};
 use super::rows::one;
@@ -148,9 +148,16 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         Class::Array => array_key(catalog, typed, order_key),
         Class::Range => range_key(catalog, typed, order_key),
         Class::Row => row_key(catalog, typed, order_key),
-        Class::Document if is_by_bytes(catalog, DEFAULT_COLLATION) => {
-            let (argument, key) =
-                (std::slice::from_ref(typed), ("jsonb_order", document_order as _));
+        Class::Document => {
+            let key = match is_by_bytes(catalog, DEFAULT_COLLATION) {
+                true => ("jsonb_order", document_order as _),
+                false => {
+                    collations::locale(catalog, DEFAULT_COLLATION)
+                        .map_err(|why| StatementError::unsupported(unknown_order(&why)))?;
+                    ("jsonb_locale_order", locale_order_key as _)
+                }
+            };
+            let argument = std::slice::from_ref(typed);
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
         }
         Class::TextSearch(name) => {
@@ -158,7 +165,7 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
                 (std::slice::from_ref(typed), (name, text_search::order_keys as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
         }
-        Class::Document | Class::Unknown => {
+        Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("the order of type {name}"))
         }

@@ -17,7 +17,8 @@ pub(super) fn to_regular(pattern: &str, escape: &str) -> Outcome<String> {
     let refused = || StatementError::unsupported(format!("the SIMILAR TO pattern \"{pattern}\""));
     let mut separators = SEPARATORS.iter();
     let (mut made, mut is_escaped, mut bracket) = ("^(?:".to_owned(), false, Bracket::Outside);
-    for character in pattern.chars() {
+    let mut rest = pattern.chars();
+    while let Some(character) = rest.next() {
         // What they mean in a bracket differs between versions.
         let is_special = is_escaped || escape == Some(character) || matches!(character, '\\' | '"');
         if bracket != Bracket::Outside && is_special {
@@ -40,10 +41,22 @@ pub(super) fn to_regular(pattern: &str, escape: &str) -> Outcome<String> {
             is_escaped = true;
             continue;
         }
+        if bracket != Bracket::Outside
+            && character == '['
+            && let Some(length) = class(rest.as_str())
+        {
+            let (name, behind) = rest.as_str().split_at(length);
+            made.push('[');
+            made.push_str(name);
+            (rest, bracket) = (behind.chars(), Bracket::BehindClass);
+            continue;
+        }
         let is_unclear = match bracket {
             Bracket::Outside => false,
             Bracket::Start => matches!(character, '[' | ']'),
             Bracket::Inside => character == '[',
+            // Up to 17 the bracket has ended there.
+            Bracket::BehindClass => !matches!(character, ']' | ' ') && !character.is_alphanumeric(),
         };
         if is_unclear {
             return Err(refused());
@@ -75,6 +88,14 @@ enum Bracket {
     /// Where a closing bracket stands for itself.
     Start,
     Inside,
+    BehindClass,
+}
+
+/// The bytes of the rest of a class of characters, behind its first bracket: `:alpha:]`.
+fn class(rest: &str) -> Option<usize> {
+    let name = rest.strip_prefix(':')?;
+    let letters = name.bytes().take_while(u8::is_ascii_lowercase).count();
+    name[letters..].starts_with(":]").then_some(letters + 3)
 }
 
 impl Bracket {
@@ -85,8 +106,9 @@ impl Bracket {
             (Self::Outside, _) => Self::Outside,
             (Self::Start, '^') => Self::Start,
             (Self::Start, _) => Self::Inside,
-            (Self::Inside, ']') => Self::Outside,
+            (Self::Inside | Self::BehindClass, ']') => Self::Outside,
             (Self::Inside, _) => Self::Inside,
+            (Self::BehindClass, _) => Self::BehindClass,
         }
     }
 }
