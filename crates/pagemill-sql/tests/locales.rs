@@ -1,4 +1,5 @@
-//! The order and the case of texts under a locale of the C library, held against a server with the same library.
+//! The order and the case of texts under a locale of the C library, held against a server with the same library; and letters of the
+//! provider `builtin`.
 //!
 //! The locales are made for the test, and both programs find them by `LOCPATH`, which the C library reads as it starts: so the
 //! test runs itself once more with that in its environment.
@@ -58,7 +59,7 @@ const ANSWERED: [&str; 32] = [
     "select ts_parse('default', 'Élan-vital http://exämple.com/päth?q=é foo@bär.de 10,5 ÉÉ123 12é — «quote» x_é é_x /usr/löcal <b>é</b>')",
     "select ts_headline('french', 'Les élèves étaient très fatigués', to_tsquery('french', 'élève')), ts_lexize('german_stem', 'GRÖSSE')",
     "select jsonb_path_query('[\"été\",\"ÉTÉ\",\"x y\"]', '$[*] ? (@ like_regex \"^é\" flag \"i\")')",
-    "select id from texts order by jsonb_build_object('t', t, g, array[c]), id",
+    "select id from texts order by jsonb_build_object('t', t, coalesce(g, ''), array[c]), id",
     "select id, t similar to '%[[:upper:]]_%', t similar to '[[:alpha:] ß]+' from texts order by id",
     "select regexp_split_to_table('añb, cñd', '\\s*,\\s*'), regexp_substr('naïve café', '[[:alpha:]]+', 7)",
 ];
@@ -138,16 +139,7 @@ fn with_locales() -> Result<()> {
     let stopped = server.copy_to(&scratch.path().join("copy"))?;
     server.start()?;
     for statement in ANSWERED {
-        let copy = format!("copy ({statement}) to stdout csv");
-        let wanted = server.copy_out("postgres", &copy)?;
-        let output = ours(&stopped, statement)?;
-        let rows = output.stdout.split_inclusive(|byte| *byte == b'\n').skip(1);
-        // An empty text has quotes in both, and NULL has none.
-        ensure!(
-            output.status.success() && rows.eq(wanted.split_inclusive(|byte| *byte == b'\n')),
-            "{statement}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        same_rows(&server, &stopped, statement)?;
     }
     for (statement, why) in REFUSED {
         let output = ours(&stopped, statement)?;
@@ -161,6 +153,40 @@ fn with_locales() -> Result<()> {
     Ok(())
 }
 
+/// Of the provider `builtin`, which 17 and 18 have with Unicode of different versions.
+const OF_UNICODE: [&str; 4] = [
+    "select count(*) filter (where t ~ '[[:alpha:]]'), count(*) filter (where t ~ '\\w'), count(*) filter (where t ~ '[[:upper:]]'), count(*) filter (where t ~ '[[:lower:]]'), count(*) filter (where t ~ '[[:punct:]]'), count(*) filter (where t ~ '[[:print:]]'), count(*) filter (where t ~ '\\s') from characters",
+    "select md5(string_agg(upper(t), '' order by i)), md5(string_agg(lower(t), '' order by i)) from characters",
+    "select md5(string_agg(initcap(t), '' order by i)) from characters where t !~ '[ა-ჿǄ-ǌǱ-ǳ]'",
+    "select t, upper(t), lower(t), initcap(t), t ilike '%É%', t ~* 'é', regexp_match(t, '(\\w+) (\\w+)'), t ~ '\\mé' from (values ('Élan vital'), ('STRASSE straße'), ('Ελλάδα ΣΑΣ'), ('naïve café')) v(t) order by t",
+];
+
+#[test]
+fn letters_of_the_provider_builtin_are_those_of_unicode() -> Result<()> {
+    for install in [17, 18].into_iter().filter_map(PgInstall::find) {
+        let flags = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"].map(str::to_owned);
+        let options = ClusterOptions {
+            locale: "C".to_owned(),
+            initdb_flags: flags.into(),
+            ..ClusterOptions::default()
+        };
+        let mut server = TestCluster::create(&install, &options)?;
+        server.psql(
+            "postgres",
+            "create table characters as select i, chr(i) t from generate_series(1, 70000) i
+                where i not between x'D800'::int and x'DFFF'::int",
+        )?;
+        server.stop()?;
+        let scratch = tempfile::tempdir()?;
+        let stopped = server.copy_to(&scratch.path().join("copy"))?;
+        server.start()?;
+        for statement in OF_UNICODE {
+            same_rows(&server, &stopped, statement)?;
+        }
+    }
+    Ok(())
+}
+
 fn fill(server: &TestCluster, scratch: &Path) -> Result<()> {
     fs::set_permissions(scratch, Permissions::from_mode(0o755))?;
     server.psql("postgres", TABLES)?;
@@ -169,6 +195,20 @@ fn fill(server: &TestCluster, scratch: &Path) -> Result<()> {
     server.psql_file("postgres", &file, &[])?;
     server.psql("postgres", "insert into texts select id, t, t, t, t, t, left(t, 8) from given")?;
     server.psql("postgres", "insert into texts values (-1)")?;
+    Ok(())
+}
+
+fn same_rows(server: &TestCluster, stopped: &TestCluster, statement: &str) -> Result<()> {
+    let copy = format!("copy ({statement}) to stdout csv");
+    let wanted = server.copy_out("postgres", &copy)?;
+    let output = ours(stopped, statement)?;
+    let rows = output.stdout.split_inclusive(|byte| *byte == b'\n').skip(1);
+    // An empty text has quotes in both, and NULL has none.
+    ensure!(
+        output.status.success() && rows.eq(wanted.split_inclusive(|byte| *byte == b'\n')),
+        "{statement}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! Collations of the C library: which of them are known to be here what they are on the server, and keys of texts under one.
+//! Collations of the C library: which of them are known to be here what they are on the server, and keys of texts under one; and what
+//! letters are to any collation.
 //!
 //! An order changes with the library. So it is used only where the version that the cluster recorded is that of the library
 //! which this program runs with, and the system has the locale.
@@ -14,6 +15,7 @@ use datafusion::logical_expr::Expr;
 use pagemill_format::Oid;
 use pagemill_sys::libc_version;
 
+use super::characters::{Characters, Unicode};
 use super::keys::strings;
 use super::locale_order::LocaleOrder;
 use super::rows::{Made, Outcome};
@@ -58,11 +60,16 @@ pub(super) fn locale(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrde
     installed(catalog, &row.locale)
 }
 
-/// What letters are to a collation of the C library, if that is known to be as on the server; else why it is not.
-pub(super) fn letters(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>, String> {
+/// What characters are to a collation, if that is known to be as on the server; else why it is not.
+pub(super) fn letters(catalog: &Catalog, collation: Oid) -> Result<Characters, String> {
     let row = catalog.collation(collation).ok_or("it is not in this pg_collation")?;
+    if (row.provider, row.locale.as_str()) == (b'b', "C.UTF-8") {
+        let major = catalog.database().cluster().version().major();
+        let unicode = Unicode::of_server(major).ok_or("of a version that has no such locale")?;
+        return Ok(Characters::Unicode(unicode));
+    }
     same_library(catalog, row)?;
-    installed(catalog, &row.letters)
+    installed(catalog, &row.letters).map(Characters::Library)
 }
 
 fn installed(catalog: &Catalog, locale: &str) -> Result<Arc<LocaleOrder>, String> {

@@ -18,7 +18,7 @@ use std::ffi::CStr;
 
 use pagemill_sys::LocaleCollation;
 
-use super::letter_classes::{LetterClasses, Ranges};
+use super::characters::{LetterClasses, Ranges};
 use super::rows::Outcome;
 use crate::error::StatementError;
 
@@ -77,7 +77,7 @@ impl LocaleOrder {
 
     /// The characters of a class, by its name in POSIX.
     pub(crate) fn class(&self, name: &'static CStr) -> Ranges {
-        self.classes.ranges(&self.collation, name)
+        self.classes.of_locale(&self.collation, name)
     }
 
     /// The order of two texts as the server has it.

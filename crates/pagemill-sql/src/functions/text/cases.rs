@@ -1,15 +1,14 @@
 //! `upper`, `lower`, `initcap`, as far as they are known to be the server's.
 //!
 //! Under C and POSIX only letters of ASCII have a case. Elsewhere those of ASCII are known, but for the locales in which an
-//! `i` is another letter; other letters need the C library in the version that the cluster recorded, and are refused without.
+//! `i` is another letter; other letters need the C library in the version that the cluster recorded, and are refused without, or are
+//! Unicode's, under the provider `builtin`.
 //!
 //! Source: `str_toupper` and its kin in `src/backend/utils/adt/formatting.c`, `lc_ctype_is_c` in `pg_locale.c`, PostgreSQL 14 to 18.
 
-use std::sync::Arc;
-
 use arrow::array::ArrayRef;
 
-use super::super::locale_order::LocaleOrder;
+use super::super::characters::Characters;
 use super::super::rows::{Outcome, one};
 use super::super::{Build, Implementation, Kernel, KernelCall, collations};
 use super::initials::initcap;
@@ -18,7 +17,6 @@ use crate::error::{Result, StatementError, unsupported};
 use crate::typed::Typed;
 use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION};
 use pagemill_format::Oid;
-use pagemill_sys::LocaleCollation;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     matches!(key, "upper" | "lower" | "initcap").then_some(Implementation::Build(case_call))
@@ -107,54 +105,57 @@ fn locale_case(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 /// server's.
 pub(super) struct LocaleLetters<'c> {
     call: &'c KernelCall,
-    order: Option<Arc<LocaleOrder>>,
+    characters: Option<Characters>,
 }
 
 impl<'c> LocaleLetters<'c> {
     pub(super) fn new(call: &'c KernelCall) -> Self {
-        Self { call, order: None }
+        Self { call, characters: None }
     }
 
-    fn collation(&mut self) -> Outcome<&LocaleCollation> {
-        if self.order.is_none() {
+    fn characters(&mut self) -> Outcome<&Characters> {
+        if self.characters.is_none() {
             let own = |oid: &Oid| !matches!(*oid, Oid(0) | DEFAULT_COLLATION);
             let own = self.call.arguments.iter().map(|ty| ty.collation).find(own);
             let collation = own.unwrap_or(DEFAULT_COLLATION);
             let found = collations::letters(&self.call.catalog, collation);
-            self.order = Some(found.map_err(|why| beyond_ascii(&self.call.key, &why))?);
+            self.characters = Some(found.map_err(|why| beyond_ascii(&self.call.key, &why))?);
         }
-        let order = self.order.as_ref().expect("it was just put there"); // infallible: above
-        Ok(order.collation())
+        Ok(self.characters.as_ref().expect("it was just put there")) // infallible: above
     }
 
     fn upper(&mut self, text: &str) -> Outcome<String> {
         if text.is_ascii() {
             return Ok(text.to_ascii_uppercase());
         }
-        let locale = self.collation()?;
-        Ok(text.chars().map(|letter| locale.upper(letter)).collect())
+        let characters = self.characters()?;
+        Ok(text.chars().map(|letter| characters.upper(letter)).collect())
     }
 
     pub(super) fn lower(&mut self, text: &str) -> Outcome<String> {
         if text.is_ascii() {
             return Ok(text.to_ascii_lowercase());
         }
-        let locale = self.collation()?;
-        Ok(text.chars().map(|letter| locale.lower(letter)).collect())
+        let characters = self.characters()?;
+        Ok(text.chars().map(|letter| characters.lower(letter)).collect())
     }
 
     fn initcap(&mut self, text: &str) -> Outcome<String> {
         if text.is_ascii() {
             return Ok(initcap(text));
         }
-        let locale = self.collation()?;
+        let characters = self.characters()?;
         let mut is_within = false;
         let one = |letter: char| {
-            let made = if is_within { locale.lower(letter) } else { locale.upper(letter) };
-            is_within = locale.is_alphanumeric(made);
+            let made =
+                if is_within { Some(characters.lower(letter)) } else { characters.initial(letter) };
+            is_within = characters.is_alphanumeric(made.unwrap_or(letter)); // default: as it was
             made
         };
-        Ok(text.chars().map(one).collect())
+        let made: Option<String> = text.chars().map(one).collect();
+        made.ok_or_else(|| {
+            beyond_ascii("initcap", "of some letters it is not known how they begin a word")
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use unicode_normalization::char::is_combining_mark;
 use unicode_width::UnicodeWidthChar as _;
 
+use super::super::characters::Characters;
 use super::super::collations;
 use super::super::locale_order::LocaleOrder;
 use super::super::rows::Outcome;
@@ -57,7 +58,9 @@ impl Letters {
             });
         }
         Ok(match collations::letters(catalog, DEFAULT_COLLATION) {
-            Ok(locale) => Self::Locale(locale),
+            Ok(Characters::Library(locale)) => Self::Locale(locale),
+            // Its parser goes by the C library all the same.
+            Ok(Characters::Unicode(_)) => Self::OnlyAscii("its provider is builtin".to_owned()),
             Err(why) => Self::OnlyAscii(why),
         })
     }

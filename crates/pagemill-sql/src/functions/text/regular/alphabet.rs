@@ -1,15 +1,14 @@
 //! What letters, digits and spaces are to a pattern, by the collation that it is searched under.
 //!
-//! Invariant: beyond ASCII a pattern follows the C library only where that is known to be the server's.
+//! Invariant: beyond ASCII a pattern follows the C library only where that is known to be the server's, and Unicode where the server does.
 //!
 //! Source: `pg_set_regex_collation` in `src/backend/regex/regc_pg_locale.c`, PostgreSQL 14 to 18.
 
 use std::fmt;
-use std::sync::Arc;
 
 use pagemill_format::Oid;
 
-use super::super::super::locale_order::LocaleOrder;
+use super::super::super::characters::Characters;
 use super::super::super::{KernelCall, collations};
 use super::super::cases::Letters;
 use crate::catalog::Catalog;
@@ -49,7 +48,7 @@ impl<'c> Alphabet<'c> {
     }
 
     /// What tells letters beyond ASCII, or why nothing does.
-    pub(super) fn locale(&self) -> Result<Arc<LocaleOrder>, String> {
+    pub(super) fn locale(&self) -> Result<Characters, String> {
         match self.of {
             Some((catalog, collation)) => collations::letters(catalog, collation),
             None => Err("it has none".to_owned()),

@@ -4,12 +4,11 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::Arc;
 
 use regex_automata::Input;
 use regex_automata::meta::Regex;
 
-use super::super::super::locale_order::LocaleOrder;
+use super::super::super::characters::Characters;
 use super::super::super::rows::Outcome;
 use super::super::cases::Letters;
 use super::alphabet::Alphabet;
@@ -34,7 +33,7 @@ pub(crate) struct Pattern<'c> {
     options: Options,
     alphabet: Alphabet<'c>,
     /// Whose letters the tree speaks of, once there was a text beyond ASCII.
-    locale: Option<Arc<LocaleOrder>>,
+    locale: Option<Characters>,
     tree: Tree,
     /// None of a pattern that is walked.
     any: Option<Regex>,
@@ -71,13 +70,13 @@ impl<'c> Pattern<'c> {
         text: &str,
         options: Options,
         alphabet: Alphabet<'c>,
-        locale: Option<Arc<LocaleOrder>>,
+        locale: Option<Characters>,
     ) -> Outcome<Self> {
         let refused = || {
             let error = StatementError::unsupported(format!("the regular expression \"{text}\""));
             error.with_hint("It may be wrong, or mean something that is not known here.")
         };
-        let known = Known { letters: alphabet.letters, locale: locale.as_deref() };
+        let known = Known { letters: alphabet.letters, locale: locale.as_ref() };
         let tree = read(text, options, known).ok_or_else(refused)?;
         // The server gives up on patterns of too many states, and how many it makes is not followed here.
         if size(&tree.root) > MOST_PARTS {
@@ -129,7 +128,7 @@ impl<'c> Pattern<'c> {
             let locale = self.alphabet.locale().map_err(|why| self.beyond_ascii(&why))?;
             *self = Self::made(&self.text, self.options, self.alphabet, Some(locale))?;
         }
-        match self.locale.as_deref().filter(|_| self.tree.has_words) {
+        match self.locale.as_ref().filter(|_| self.tree.has_words) {
             Some(locale) if other_word_character(locale, text).is_some() => {
                 Err(self.beyond_ascii("its words have other characters"))
             }

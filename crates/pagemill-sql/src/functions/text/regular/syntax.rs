@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::super::super::locale_order::LocaleOrder;
+use super::super::super::characters::Characters;
 use super::super::cases::Letters;
 use super::options::{Options, embedded_options};
 use super::set::{Range, Set};
@@ -81,7 +81,7 @@ pub(super) struct Tree {
 pub(super) struct Known<'l> {
     pub(super) letters: Letters,
     /// Tells those beyond ASCII; without it only ASCII texts are searched for letters.
-    pub(super) locale: Option<&'l LocaleOrder>,
+    pub(super) locale: Option<&'l Characters>,
 }
 
 /// Reads a pattern; nothing for one that is wrong, or whose meaning is not known here.
@@ -371,7 +371,6 @@ impl Reader<'_> {
         match self.known.locale.filter(|_| self.options.ignores_case) {
             // Not itself, of a letter that is neither small nor a capital.
             Some(locale) => {
-                let locale = locale.collation();
                 let both = [locale.lower(letter), locale.upper(letter)];
                 Some(both.map(|letter| (letter, letter)).into())
             }
@@ -387,7 +386,6 @@ impl Reader<'_> {
         }
         match self.known.locale {
             Some(locale) => {
-                let locale = locale.collation();
                 for letter in (range.0..=range.1).take(MOST_CASES) {
                     let other = [locale.lower(letter), locale.upper(letter)];
                     ranges.extend(other.map(|letter| (letter, letter)));
@@ -519,7 +517,7 @@ fn class_of_any_locale(name: &str) -> Option<Vec<Range>> {
     })
 }
 
-fn class_of(locale: &LocaleOrder, name: &str) -> Option<Vec<Range>> {
+fn class_of(locale: &Characters, name: &str) -> Option<Vec<Range>> {
     let known: &'static CStr = match name {
         "alnum" | "word" => c"alnum",
         "alpha" => c"alpha",

@@ -2,7 +2,7 @@
 //!
 //! Source: `pg_wc_isword` in `src/backend/regex/regc_pg_locale.c`, PostgreSQL 14 to 18.
 
-use super::super::super::locale_order::LocaleOrder;
+use super::super::super::characters::Characters;
 
 /// True for a character of the library's words.
 pub(super) fn is_word_character(letter: char) -> bool {
@@ -11,7 +11,7 @@ pub(super) fn is_word_character(letter: char) -> bool {
 }
 
 /// The first character of a text that is part of a word to one of both only.
-pub(super) fn other_word_character(locale: &LocaleOrder, text: &str) -> Option<char> {
-    let is_of_locale = |letter: char| letter == '_' || locale.collation().is_alphanumeric(letter);
+pub(super) fn other_word_character(locale: &Characters, text: &str) -> Option<char> {
+    let is_of_locale = |letter: char| letter == '_' || locale.is_alphanumeric(letter);
     text.chars().find(|letter| is_of_locale(*letter) != is_word_character(*letter))
 }
