@@ -29,7 +29,7 @@ create table texts(id int, t text, g text collate german, s text collate stale, 
 create table given(id int, t text);
 ";
 
-const ANSWERED: [&str; 32] = [
+const ANSWERED: [&str; 33] = [
     "select id from texts order by t, id",
     "select id from texts order by t desc, id limit 100",
     "select id from texts order by g, id",
@@ -61,6 +61,7 @@ const ANSWERED: [&str; 32] = [
     "select jsonb_path_query('[\"été\",\"ÉTÉ\",\"x y\"]', '$[*] ? (@ like_regex \"^é\" flag \"i\")')",
     "select id from texts order by jsonb_build_object('t', t, coalesce(g, ''), array[c]), id",
     "select id, t similar to '%[[:upper:]]_%', t similar to '[[:alpha:] ß]+' from texts order by id",
+    "select to_char(1234.5, 'L9,999.99'), to_char(-5, 'FML99'), to_char(7, '9L'), to_number('$1,234.50', 'L9,999.99')",
     "select regexp_split_to_table('añb, cñd', '\\s*,\\s*'), regexp_substr('naïve café', '[[:alpha:]]+', 7)",
 ];
 

@@ -1,7 +1,7 @@
 //! `to_char` of numbers, and `to_number`: digits in a picture, as `FM999G990D00`.
 //!
 //! Points and groups of a locale are written where the database's `lc_numeric` is one that has them as English has; the sign of a currency
-//! where it has none. Others are refused.
+//! where `lc_monetary` is English, or has none. Others are refused.
 //!
 //! Source: `numeric_to_char`, `int4_to_char`, `int8_to_char`, `float4_to_char`, `float8_to_char`, `int_to_roman`, `NUM_prepare_locale` in
 //! `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
@@ -80,8 +80,11 @@ fn texts(
         }
         let text = pictures.value(row);
         if last.as_ref().is_none_or(|(known, _)| known != text) {
-            let picture = Picture::parse(text, major)?;
+            let mut picture = Picture::parse(text, major)?;
             refuse_locale(call, &picture.layout)?;
+            if picture.layout.has_currency {
+                picture.layout.currency = currency(call)?;
+            }
             last = Some((text.to_owned(), picture));
         }
         let (_, picture) = last.as_ref().expect("just parsed"); // infallible: above
@@ -101,24 +104,43 @@ fn texts(
 
 /// Refuses what a locale would write in a way that is not known here.
 fn refuse_locale(call: &KernelCall, layout: &Layout) -> Outcome<()> {
-    let refused = |what: &str| Err(StatementError::unsupported(format!("to_char with {what}")));
-    if layout.has_currency {
-        return refused("the sign of a currency");
-    }
     if !layout.needs_locale && !layout.has_locale_point {
         return Ok(());
     }
     match is_english(call, "lc_numeric")? {
         true => Ok(()),
-        false => refused("points and groups of its locale"),
+        false => {
+            let what = "to_char with points and groups of its locale";
+            Err(StatementError::unsupported(what))
+        }
     }
+}
+
+/// The sign of a currency in the locale of amounts, where that is known.
+fn currency(call: &KernelCall) -> Outcome<Option<char>> {
+    let name = locale_of(call, "lc_monetary")?;
+    match &*name {
+        "" | "C" | "POSIX" => Ok(None),
+        name if name.starts_with("C.") => Ok(None),
+        name if name.starts_with("en_US") => Ok(Some('$')),
+        "en_GB.UTF-8" | "en_GB.utf8" => Ok(Some('£')),
+        name => {
+            let what = format!("to_char with the sign of a currency in locale \"{name}\"");
+            Err(StatementError::unsupported(what))
+        }
+    }
+}
+
+fn locale_of(call: &KernelCall, setting: &str) -> Outcome<String> {
+    let settings = call.catalog.database().session_settings();
+    let settings = settings.map_err(|error| StatementError::unsupported(error.to_string()))?;
+    let name = settings.get(setting).map(String::from_utf8_lossy);
+    Ok(name.unwrap_or_default().into_owned()) // default: the files say none, which is C
 }
 
 /// Whether a setting is a locale that has numbers and names as English has them.
 pub(super) fn is_english(call: &KernelCall, setting: &str) -> Outcome<bool> {
-    let settings = call.catalog.database().session_settings();
-    let settings = settings.map_err(|error| StatementError::unsupported(error.to_string()))?;
-    let name = settings.get(setting).map(String::from_utf8_lossy).unwrap_or_default();
+    let name = locale_of(call, setting)?;
     Ok(matches!(&*name, "" | "C" | "POSIX")
         || name.starts_with("C.")
         || name.starts_with("en_US")

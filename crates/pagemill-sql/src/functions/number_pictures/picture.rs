@@ -99,6 +99,8 @@ pub(super) struct Layout {
     /// Its point, groups or sign are those of a locale.
     pub(super) needs_locale: bool,
     pub(super) has_currency: bool,
+    /// What stands for it, if there is a sign.
+    pub(super) currency: Option<char>,
     /// Nothing but `FM` may stand beside a Roman number, as from 18 on.
     pub(super) is_roman_alone: bool,
 }

@@ -94,7 +94,7 @@ impl<'d> Writing<'d> {
                 true => self.out.push(','),
                 false => self.space(),
             },
-            Item::Currency => self.out.push(' '),
+            Item::Currency => self.out.push(self.layout.currency.unwrap_or(' ')), // default: that of the locale C
             Item::RomanCapitals | Item::RomanSmall => {
                 let text = String::from_utf8_lossy(&self.number.text[self.at..]).into_owned();
                 let text = if item == Item::RomanSmall { text.to_ascii_lowercase() } else { text };
