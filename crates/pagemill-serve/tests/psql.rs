@@ -25,11 +25,12 @@ const TABLES: &str = "
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 58] = [
+const ASKED: [&str; 59] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
     "select 1/0",
+    "select unnest(tags) t, count(*) from kinds group by t order by t; select unnest(tags), ok, min(id) from kinds group by 1, 2 having count(*) > 1 order by 1, 2",
     "show lc_messages; show lc_monetary; show lc_numeric; show lc_time; show default_text_search_config; select current_setting('lc_time')",
     "select distinct on (ok, price) price, ok from kinds order by price desc nulls last limit 3; select distinct on (ok) ok, id from kinds order by ok, id",
     "select id / (id - 25000) from kinds order by 1 limit 2",

@@ -124,8 +124,8 @@ fn convert(
         let message = format!("cannot cast type {from} to {to}");
         return Err(StatementError::new(SqlState::CANNOT_COERCE, message).into());
     };
-    let plain = PgType::new(target.oid);
-    match way {
+    let (plain, own) = (collated(catalog, target.oid), typed.ty.collation);
+    let mut made = match way {
         Pathway::Relabel => relabel(catalog, typed, plain),
         Pathway::Text => text_form::cast(catalog, typed, plain),
         Pathway::Elements => each_element(catalog, typed, target, context),
@@ -144,7 +144,12 @@ fn convert(
                 _ => call(catalog, function, arguments, plain),
             }
         }
+    }?;
+    // A value keeps its own from type to type.
+    if made.ty.collation != Oid(0) && own != Oid(0) {
+        made.ty.collation = own;
     }
+    Ok(made)
 }
 
 /// A value of the type under a domain, of its length, that the domain accepts.
@@ -254,11 +259,7 @@ pub(crate) fn call_chosen(
     arguments: Vec<Typed>,
 ) -> Result<Typed> {
     let arguments = brought(catalog, chosen, arguments)?;
-    let collation = result_collation(&arguments)?;
-    let mut result = PgType::new(chosen.result);
-    if result.collation != Oid(0) {
-        result.collation = collation;
-    }
+    let result = result_type(catalog, chosen.result, &arguments)?;
     call(catalog, chosen.function, arguments, result)
 }
 
@@ -411,6 +412,24 @@ fn with_base_of(catalog: &Catalog, typed: Typed, wanted: Oid) -> Typed {
     match typed.ty.oid == wanted {
         true => typed,
         false => with_base_type(catalog, typed),
+    }
+}
+
+/// A type without a modifier, with the collation that its values have where nothing else is said.
+pub(crate) fn collated(catalog: &Catalog, oid: Oid) -> PgType {
+    let plain = PgType::new(oid);
+    match catalog.type_row(oid) {
+        Some(row) => PgType { collation: row.collation, ..plain },
+        None => plain,
+    }
+}
+
+/// The type of what is made of several, with their collation if any has one, and else its own.
+pub(crate) fn result_type(catalog: &Catalog, oid: Oid, parts: &[Typed]) -> Result<PgType> {
+    let own = collated(catalog, oid);
+    match own.collation != Oid(0) && parts.iter().any(|part| part.ty.collation != Oid(0)) {
+        true => Ok(PgType { collation: result_collation(parts)?, ..own }),
+        false => Ok(own),
     }
 }
 

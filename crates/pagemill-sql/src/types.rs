@@ -40,9 +40,15 @@ pub struct PgType {
 }
 
 impl PgType {
-    /// A type without a modifier; texts have the database's collation.
+    /// A built-in type without a modifier; texts have the database's collation, and names that of C. What other types have is in the
+    /// catalogs ([`crate::coerce::collated`]).
     pub fn new(oid: Oid) -> Self {
-        let collation = if is_text(oid) { DEFAULT_COLLATION } else { Oid(0) };
+        let collation = match oid {
+            oid::TEXT | oid::VARCHAR | oid::BPCHAR => DEFAULT_COLLATION,
+            TEXTS | PADDED_TEXTS | VARYING_TEXTS => DEFAULT_COLLATION,
+            oid::NAME | NAMES => C_COLLATION,
+            _ => Oid(0),
+        };
         Self { oid, modifier: -1, collation }
     }
 
@@ -61,9 +67,13 @@ pub const C_COLLATION: Oid = Oid(950);
 /// `POSIX`.
 pub const POSIX_COLLATION: Oid = Oid(951);
 
-fn is_text(type_oid: Oid) -> bool {
-    matches!(type_oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR)
-}
+/// `name[]`, `text[]`, `character[]`, `character varying[]`.
+///
+/// Source: `src/include/catalog/pg_type.dat`, PostgreSQL 14 to 18.
+const NAMES: Oid = Oid(1003);
+const TEXTS: Oid = Oid(1009);
+const PADDED_TEXTS: Oid = Oid(1014);
+const VARYING_TEXTS: Oid = Oid(1015);
 
 /// Digits and places of a declared numeric that a decimal carries.
 pub fn declared_decimal(modifier: i32) -> Option<(u8, i8)> {

@@ -28,7 +28,7 @@ use super::query::{column, ordinal};
 use super::recursion_rules::INVALID_RECURSION;
 use super::scope::{Allowed, folded};
 use super::{Binder, BoundColumn};
-use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
 use crate::forms::DISTINCT_SETS;
 use crate::functions::keys;
 use crate::functions::row_values::is_made_row;
@@ -270,11 +270,29 @@ impl Binder<'_> {
                 "aggregate functions are not allowed in GROUP BY",
             );
         }
-        let sets = &self.level().sets;
-        if typed.expr.exists(|inner| Ok(sets.has_stand_in(inner)))? {
-            return unsupported("GROUP BY of a function that gives rows");
-        }
         Ok(typed)
+    }
+
+    /// True where rows are grouped by what functions of the select list give, which are then called before there are groups. They have to
+    /// be all that give rows: others are called for each group.
+    pub(super) fn groups_rows_of_calls(&mut self, groups: Option<&Groups>) -> Result<bool> {
+        let Some(groups) = groups else { return Ok(false) };
+        let is_in = |expr: &Expr| {
+            let within = |group: &Typed| group.expr.exists(|inner| Ok(inner == expr));
+            groups
+                .exprs
+                .iter()
+                .try_fold(false, |found, group| Ok::<_, Error>(found | within(group)?))
+        };
+        let (mut any, mut all) = (false, true);
+        for column in self.level().sets.columns() {
+            let is_grouped = is_in(&column.expr)?;
+            (any, all) = (any | is_grouped, all & is_grouped);
+        }
+        match any && !(all && groups.sets.len() == 1) {
+            true => unsupported("GROUP BY of some of several functions that give rows"),
+            false => Ok(any),
+        }
     }
 
     /// Groups, where the query does; the expressions then refer to the groups.

@@ -11,7 +11,7 @@ use sqlparser::ast::{AccessExpr, Expr as Syntax, Ident, Subscript};
 
 use super::Binder;
 use crate::catalog::{CastContext, TypeRow};
-use crate::coerce::{carrier_of, coerce};
+use crate::coerce::{carrier_of, coerce, result_type};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::arrays::each::{ELEMENT, Each, Fold, SUBJECT};
 use crate::functions::arrays::{made, subscripts};
@@ -69,6 +69,10 @@ impl Binder<'_> {
         if parts.is_empty() {
             return crate::coerce::constant(&self.catalog, result, "{}");
         }
+        let result = PgType {
+            collation: result_type(&self.catalog, result.oid, &parts)?.collation,
+            ..result
+        };
         Ok(made::array(&self.catalog, &parts, result, nested))
     }
 
@@ -197,7 +201,8 @@ impl Binder<'_> {
                 format!("cannot subscript type {name} because it does not support subscripting");
             return fail(SqlState::DATATYPE_MISMATCH, message);
         };
-        let element = PgType::new(row.element).with_modifier(typed.ty.modifier);
+        let element = result_type(&self.catalog, row.element, std::slice::from_ref(&typed))?;
+        let element = element.with_modifier(typed.ty.modifier);
         if parts.len() > MOST_SUBSCRIPTS {
             let message = format!(
                 "number of array dimensions ({}) exceeds the maximum allowed ({MOST_SUBSCRIPTS})",
@@ -313,7 +318,7 @@ impl Binder<'_> {
             let message = "op ANY/ALL (array) requires operator to yield boolean";
             return fail(SqlState("42809"), message);
         }
-        let item = PgType::new(chosen.arguments[1]);
+        let item = result_type(&catalog, chosen.arguments[1], std::slice::from_ref(&array))?;
         // Rows of a type are what any row may be.
         if item.oid == RECORD && element == UNKNOWN {
             return unsupported("a row held against the elements of a constant");

@@ -24,7 +24,7 @@ use super::set_calls::{FromFunctions, is_function};
 use super::table_names::FoundTable;
 use super::{Binder, Bound, BoundColumn, TableRows};
 use crate::catalog::CastContext;
-use crate::coerce::coerce;
+use crate::coerce::{coerce, result_type};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Expansion;
 use crate::functions::keys;
@@ -503,7 +503,12 @@ impl Binder<'_> {
             conditions.push(left_key.eq(right_key));
             let mut typed = match kind {
                 JoinType::Right => y,
-                JoinType::Full => super::cases::coalesce(&self.catalog, vec![x, y])?,
+                JoinType::Full => {
+                    let ty = result_type(&self.catalog, common, &[x.clone(), y.clone()])?;
+                    let mut both = super::cases::coalesce(&self.catalog, vec![x, y])?;
+                    both.ty.collation = ty.collation;
+                    both
+                }
                 _ => x,
             };
             if !same || a.typed.ty.modifier != b.typed.ty.modifier {

@@ -21,7 +21,7 @@ use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
 use super::subqueries::ROWS;
 use crate::catalog::{CastContext, TypeRow};
-use crate::coerce::{brought, call_chosen, constant};
+use crate::coerce::{brought, call_chosen, constant, result_type};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::forms::FIELDS;
 use crate::functions::aggregates::{AggregateCall, aggregate};
@@ -450,9 +450,9 @@ impl Binder<'_> {
             false => chosen.function.key.clone(),
         };
         let distinct = arguments.distinct;
+        let result = result_type(&self.catalog, chosen.result, &typed)?;
         let given =
             AggregateCall { arguments: typed, distinct, filter, order_by, directs: Vec::new() };
-        let result = PgType::new(chosen.result);
         match aggregate(&self.catalog, &key, given, result)? {
             Some(typed) => Ok(typed),
             None => {

@@ -17,14 +17,13 @@ use super::functions::{CallArguments, refuse_of_outer_query};
 use super::query::sort;
 use super::scope::Allowed;
 use crate::catalog::Catalog;
-use crate::coerce::brought;
+use crate::coerce::{brought, result_type};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::aggregates::{AggregateCall, aggregate};
 use crate::functions::keys;
 use crate::resolve::{self, Chosen};
 use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
-use crate::types::PgType;
 
 /// Aggregates of rows in an order of their own.
 const OF_ORDERED_SETS: [&str; 3] = ["mode", "percentile_cont", "percentile_disc"];
@@ -93,9 +92,9 @@ impl Binder<'_> {
         let keyed = |(value, item)| Ok(sort(keys::order_key(&catalog, value)?, item));
         let order_by = values.iter().zip(&call.within_group).map(keyed).collect::<Result<_>>()?;
         let exprs: Vec<Expr> = typed.iter().map(|direct| direct.expr.clone()).collect();
+        let result = result_type(&catalog, chosen.result, &values)?;
         let given =
             AggregateCall { arguments: values, distinct: false, filter, order_by, directs: typed };
-        let result = PgType::new(chosen.result);
         let Some(typed) = aggregate(&catalog, &chosen.function.key, given, result)? else {
             let signature = crate::coerce::signature(&catalog, chosen.function);
             return unsupported(format!("the aggregate {signature}"));

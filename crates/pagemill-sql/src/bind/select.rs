@@ -93,6 +93,9 @@ impl Binder<'_> {
             }
         }
         let groups = self.group_by(&select.group_by, &columns)?;
+        if self.groups_rows_of_calls(groups.as_ref())? {
+            plan = self.with_sets(plan)?.0;
+        }
         let having = match &select.having {
             None => None,
             Some(syntax) => {

@@ -22,7 +22,7 @@ use super::scope::{Allowed, Level, Scope, folded};
 use super::settings::ALL_SETTINGS;
 use super::{Binder, BoundColumn};
 use crate::catalog::{CastContext, FunctionRow, SQL_LANGUAGE};
-use crate::coerce::{brought, coerce, result_collation, signature};
+use crate::coerce::{brought, coerce, result_type, signature};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
 use crate::functions::keys;
@@ -91,6 +91,11 @@ pub(super) struct SelectSets {
 impl SelectSets {
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
+    }
+
+    /// What stands for the rows of the calls.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Typed> {
+        self.calls.iter().flat_map(|(_, columns)| columns)
     }
 
     pub(super) fn has_stand_in(&self, expr: &Expr) -> bool {
@@ -316,10 +321,7 @@ impl Binder<'_> {
         if chosen.function.key == ALL_SETTINGS {
             arguments.push(self.settings_argument()?);
         }
-        let mut result = PgType::new(chosen.result);
-        if result.collation.0 != 0 {
-            result.collation = result_collation(&arguments)?;
-        }
+        let result = result_type(&self.catalog, chosen.result, &arguments)?;
         let (catalog, key) = (&self.catalog, chosen.function.key.as_str());
         match find(Asked { catalog, key, arguments, result })? {
             Some((mut call, arguments)) => {

@@ -27,7 +27,7 @@ use super::row_order::RowOrder;
 use super::scope::Allowed;
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::TypeRow;
-use crate::coerce::{brought, constant};
+use crate::coerce::{brought, constant, result_type};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::aggregates::{AggregateCall, aggregate, single};
 use crate::functions::keys;
@@ -257,6 +257,7 @@ impl Binder<'_> {
         };
         let plan = unsorted(plan)?;
         let arguments = brought(&catalog, &chosen, vec![typed])?;
+        let result = result_type(&catalog, chosen.result, &arguments)?;
         let given = AggregateCall {
             arguments,
             distinct: false,
@@ -264,7 +265,6 @@ impl Binder<'_> {
             order_by,
             directs: Vec::new(),
         };
-        let result = PgType::new(chosen.result);
         let array = aggregate(&catalog, &chosen.function.key, given, result)?;
         let array = array.expect("array_agg is known"); // infallible: of any type
         let name = self.fresh("array");

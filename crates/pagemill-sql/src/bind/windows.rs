@@ -16,10 +16,10 @@ use super::functions::CallArguments;
 use super::query::sort;
 use super::scope::{Allowed, folded};
 use super::window_frames::{Framing, Order};
+use crate::coerce::result_type;
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::keys;
 use crate::typed::Typed;
-use crate::types::PgType;
 
 /// What OVER says.
 pub(super) struct WindowParts {
@@ -101,7 +101,7 @@ impl Binder<'_> {
                     let message = "FILTER is not implemented for non-aggregate window functions";
                     return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
                 }
-                let result = PgType::new(chosen.result);
+                let result = result_type(&catalog, chosen.result, &arguments.typed)?;
                 self.function_over(&chosen.function.key, arguments.typed, result, &parts)?
             }
             b'a' if has_names => return unsupported("arguments by name, of aggregates,"),

@@ -82,7 +82,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
     let (base, _) = catalog.base_type(type_oid, -1);
     match base {
         RECORDS => Class::Unknown,
-        oid::TEXT | oid::VARCHAR => Class::Text,
+        oid::TEXT | oid::VARCHAR | oid::NAME => Class::Text,
         oid::BPCHAR => Class::PaddedText,
         oid::FLOAT4 | oid::FLOAT8 => Class::Float,
         oid::NUMERIC => Class::Numeric,
@@ -100,7 +100,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
             Class::Carrier
         }
         // Bytes in their order: of names and addresses the numbers stand highest byte first.
-        oid::UUID | oid::BYTEA | oid::NAME | oid::CHAR | oid::XID8 => Class::Carrier,
+        oid::UUID | oid::BYTEA | oid::CHAR | oid::XID8 => Class::Carrier,
         oid::MACADDR | oid::MACADDR8 => Class::Carrier,
         _ if INTEGERS.contains(&base) || is_object_number(base) => Class::Carrier,
         _ if catalog.type_row(base).is_some_and(|row| row.kind == b'e') => Class::Carrier,
@@ -287,7 +287,8 @@ fn pair(
             };
             Ok((float_key(catalog, &wide(a)), float_key(catalog, &wide(b))))
         }
-        (Class::Text | Class::PaddedText, Class::Text | Class::PaddedText) => {
+        (Class::Text | Class::PaddedText, Class::Text | Class::PaddedText)
+        | (Class::Array, Class::Array) => {
             let collation = common_collation(a, b)?;
             let with = |typed: &Typed| {
                 let mut typed = typed.clone();

@@ -21,7 +21,7 @@ use super::source::RelationSource;
 use super::statistics::statistics;
 use super::system_columns::{SYSTEM_COLUMNS, SystemColumn};
 use crate::bind::{Bound, BoundColumn, TableRows};
-use crate::coerce::carrier_of;
+use crate::coerce::{carrier_of, collated};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::typed::{ColumnOrigin, Typed};
 use crate::types::PgType;
@@ -160,7 +160,8 @@ fn refuse_kind(class: &ClassRow) -> Result<()> {
 
 fn columns(context: &ScanContext, relation: &Relation) -> Vec<TableColumn> {
     let column = |(number, column): (i16, &pagemill_cluster::Column)| {
-        let mut ty = PgType::new(column.type_oid).with_modifier(column.type_modifier);
+        let mut ty =
+            collated(&context.catalog, column.type_oid).with_modifier(column.type_modifier);
         if ty.collation != Oid(0) {
             ty.collation = context.catalog.column_collation(relation.class.oid, &column.name);
         }

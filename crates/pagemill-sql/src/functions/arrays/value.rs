@@ -14,6 +14,7 @@ use pagemill_types::array::element_payloads;
 use super::super::rows::Outcome;
 use super::super::text_form::{payload_of, scalar_of_payload};
 use crate::catalog::Catalog;
+use crate::coerce::collated;
 use crate::error::{SqlState, StatementError};
 use crate::types::PgType;
 
@@ -134,7 +135,11 @@ impl<'c> ElementType<'c> {
         let (base, modifier) = catalog.base_type(array.oid, array.modifier);
         let row = catalog.type_row(base).filter(|row| row.is_array());
         let element = row.map_or(Oid(0), |row| row.element);
-        Self::new(catalog, PgType::new(element).with_modifier(modifier))
+        let mut ty = collated(catalog, element).with_modifier(modifier);
+        if ty.collation != Oid(0) && array.collation != Oid(0) {
+            ty.collation = array.collation;
+        }
+        Self::new(catalog, ty)
     }
 
     fn new(catalog: &'c Catalog, ty: PgType) -> Outcome<Self> {

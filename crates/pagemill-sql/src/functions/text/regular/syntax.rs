@@ -14,6 +14,8 @@ use super::set::{Range, Set};
 /// `DUPMAX`.
 const MOST_REPEATS: u32 = 255;
 const MAX_DEPTH: usize = 50;
+/// Digits of a character's number: as many as say any, and one more.
+const LONGEST_NUMBER: usize = 9;
 /// Of a longer range the server looks at no more characters for their other case.
 const MOST_CASES: usize = 100_000;
 
@@ -306,7 +308,7 @@ impl Reader<'_> {
                 Node::One(Set::other_than(ranges))
             }
             other => {
-                let character = character_escape(other)?;
+                let character = self.character_behind_backslash(other)?;
                 self.literal(character)?
             }
         })
@@ -445,10 +447,30 @@ impl Reader<'_> {
         match character {
             '\\' => {
                 let next = self.rest.next()?;
-                character_escape(next)
+                self.character_behind_backslash(next)
             }
             other => Some(other),
         }
+    }
+
+    /// What an escape stands for that may have a number: all digits that follow, or as many as its letter says.
+    fn character_behind_backslash(&mut self, next: char) -> Option<char> {
+        let (least, most) = match next {
+            'x' => (1, LONGEST_NUMBER),
+            'u' => (4, 4),
+            'U' => (8, 8),
+            other => return character_escape(other),
+        };
+        let mut digits = String::new();
+        while digits.len() < most
+            && let Some(digit) = self.rest.next_if(char::is_ascii_hexdigit)
+        {
+            digits.push(digit);
+        }
+        // The server takes more of them, too, and then it is no character.
+        let is_whole = digits.len() >= least && (most < LONGEST_NUMBER || digits.len() < most);
+        let number = u32::from_str_radix(&digits, 16).ok().filter(|_| is_whole)?;
+        char::from_u32(number).filter(|character| *character != '\0')
     }
 
     fn range_end(&mut self, start: char) -> Option<char> {
