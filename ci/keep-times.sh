@@ -25,13 +25,18 @@ files_with_times() {
 }
 files -print0 | xargs -0 sha1sum | sed -E 's/^([0-9a-f]+) [ *](.*)$/\2\t\1/' | LC_ALL=C sort >"$work/contents"
 
-if [ -f "$record" ] && [ "$(head -n 1 "$record")" != "$checkout" ]; then
-    # All are as young as this run, also where copying kept their times; then those that are known are as old as they were.
-    files -print0 | xargs -0 touch
-    sed 1d "$record" | awk -F "$tab" '
-        NR == FNR { content[$1] = $2; next }
-        content[$1] == $2 { print $1 | "xargs -d \"\\n\" touch -d @" $3 }
-    ' "$work/contents" -
+if [ -f "$record" ]; then
+    cp "$record" "$work/before"
+    # If this ends early, the next run must not take what it says for what was built last.
+    rm "$record"
+    if [ "$(head -n 1 "$work/before")" != "$checkout" ]; then
+        # All are as young as this run, also where copying kept their times; then those that are known are as old as they were.
+        files -print0 | xargs -0 touch
+        sed 1d "$work/before" | awk -F "$tab" '
+            NR == FNR { content[$1] = $2; next }
+            content[$1] == $2 { print $1 | "xargs -d \"\\n\" touch -d @" $3 }
+        ' "$work/contents" -
+    fi
 fi
 
 mkdir -p "$(dirname "$record")"

@@ -2,7 +2,8 @@
 //!
 //! A file that is older than what was made of another content would have tests run what was built before the change.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -54,11 +55,16 @@ impl Checkout {
     }
 
     fn keep_times(&self) {
+        assert!(self.kept_times("/usr/bin:/bin"));
+    }
+
+    /// With the programs that these directories have; true if it came to its end.
+    fn kept_times(&self, path: &str) -> bool {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/keep-times.sh");
         let record = self.directory.path().join("kept/record");
-        let mut command = Command::new("sh");
-        command.arg(script.canonicalize().unwrap()).arg(record);
-        assert!(command.current_dir(self.path("")).status().unwrap().success());
+        let mut command = Command::new("/bin/sh");
+        command.arg(script.canonicalize().unwrap()).arg(record).env("PATH", path);
+        command.current_dir(self.path("")).status().unwrap().success()
     }
 }
 
@@ -110,4 +116,27 @@ fn a_checkout_that_was_there_before_keeps_its_own_times() {
     let own = checkout.time("lib.rs");
     checkout.keep_times();
     assert_eq!(checkout.time("lib.rs"), own);
+}
+
+/// What it built is not known, so that what was known before must not be taken for it.
+#[test]
+fn a_run_that_ended_early_leaves_no_record() {
+    let checkout = Checkout::new();
+    checkout.write("lib.rs", "a", 7);
+    checkout.keep_times();
+
+    checkout.made_again();
+    checkout.write("lib.rs", "b", 0);
+    let programs = tempfile::tempdir().unwrap();
+    let path = programs.path().to_str().unwrap();
+    fs::write(programs.path().join("join"), "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(programs.path().join("join"), Permissions::from_mode(0o755)).unwrap();
+    // `mv` is what its last step needs.
+    fs::copy(programs.path().join("join"), programs.path().join("mv")).unwrap();
+    assert!(!checkout.kept_times(&format!("{path}:/usr/bin:/bin")));
+
+    checkout.made_again();
+    checkout.write("lib.rs", "a", 0);
+    checkout.keep_times();
+    assert!(checkout.is_new("lib.rs"), "as old as in the first of three runs");
 }

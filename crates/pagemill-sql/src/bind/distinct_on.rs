@@ -13,6 +13,7 @@ use sqlparser::tokenizer::Span;
 use super::query::{output_position, sort};
 use super::scope::at_start;
 use super::select::SortItem;
+use super::windows::has_case;
 use super::{Binder, Bound, BoundColumn};
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::keys;
@@ -88,13 +89,14 @@ impl Binder<'_> {
 
     /// The rows that are the first, with all that is known of them.
     pub(super) fn first_of_equal(
-        &self,
+        &mut self,
         plan: LogicalPlan,
         on: Vec<Typed>,
         order: &[SortItem<'_>],
     ) -> Result<LogicalPlan> {
-        let Keys { on, sorts } = self.keys(on, order)?;
+        let keys = self.keys(on, order)?;
         let all = plan.schema().columns().into_iter().map(Expr::Column).collect();
+        let (plan, Keys { on, sorts }) = self.with_lifted_keys(plan, keys)?;
         Ok(LogicalPlanBuilder::from(plan).distinct_on(on, all, sorts)?.build()?)
     }
 
@@ -105,10 +107,29 @@ impl Binder<'_> {
         on: Vec<Typed>,
         order: &[SortItem<'_>],
     ) -> Result<Bound> {
-        let Keys { on, sorts } = self.keys(on, order)?;
+        let keys = self.keys(on, order)?;
+        let (plan, Keys { on, sorts }) = self.with_lifted_keys(plan, keys)?;
         let (exprs, outputs) = self.outputs(columns);
         let plan = LogicalPlanBuilder::from(plan).distinct_on(on, exprs, sorts)?.build()?;
         Ok(Bound { plan, columns: outputs })
+    }
+
+    /// The rows with columns in the place of keys in which there is a CASE: the engine would not know them again behind its groups.
+    fn with_lifted_keys(&mut self, plan: LogicalPlan, keys: Keys) -> Result<(LogicalPlan, Keys)> {
+        let Keys { mut on, mut sorts } = keys;
+        let mut lifted = Vec::new();
+        let sorted = sorts.iter_mut().flatten().map(|sort| &mut sort.expr);
+        for key in on.iter_mut().chain(sorted) {
+            if has_case(key)? {
+                *key = self.lifted_key(key, &mut lifted);
+            }
+        }
+        if lifted.is_empty() {
+            return Ok((plan, Keys { on, sorts }));
+        }
+        let all = plan.schema().columns().into_iter().map(Expr::Column);
+        let all: Vec<Expr> = all.chain(lifted).collect();
+        Ok((LogicalPlanBuilder::from(plan).project(all)?.build()?, Keys { on, sorts }))
     }
 
     fn keys(&self, mut left: Vec<Typed>, order: &[SortItem<'_>]) -> Result<Keys> {

@@ -11,7 +11,7 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, TableAlias, TableFactor,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Subscript, TableAlias, TableFactor,
 };
 
 use super::defaults::FunctionName;
@@ -573,8 +573,11 @@ impl Binder<'_> {
             | Syntax::UnaryOp { expr: inner, .. }
             | Syntax::Cast { expr: inner, .. } => self.is_unconditional(inner),
             Syntax::CompoundFieldAccess { root, access_chain } => {
-                let is_field = |part: &AccessExpr| matches!(part, AccessExpr::Dot(_));
-                self.is_unconditional(root) && access_chain.iter().all(is_field)
+                let is_plain = |part: &AccessExpr| match part {
+                    AccessExpr::Dot(_) => true,
+                    AccessExpr::Subscript(subscript) => !self.has_rows_in(subscript),
+                };
+                self.is_unconditional(root) && access_chain.iter().all(is_plain)
             }
             Syntax::BinaryOp { left, op, right } => {
                 !matches!(op, BinaryOperator::And | BinaryOperator::Or)
@@ -602,6 +605,16 @@ impl Binder<'_> {
             _ => true,
         };
         list.args.iter().all(argument)
+    }
+
+    fn has_rows_in(&self, subscript: &Subscript) -> bool {
+        let bounds = match subscript {
+            Subscript::Index { index } => vec![index],
+            Subscript::Slice { lower_bound, upper_bound, stride } => {
+                [lower_bound, upper_bound, stride].into_iter().flatten().collect()
+            }
+        };
+        bounds.into_iter().any(|bound| self.has_rows(bound))
     }
 
     /// True where a function that gives rows is called, however deep.

@@ -169,7 +169,8 @@ impl Binder<'_> {
         Ok(builder.project(exprs)?.build()?)
     }
 
-    /// Windows over columns in the place of queries, and those columns: the engine joins queries to rows that it projects.
+    /// Windows over columns in the place of queries, and those columns: the engine joins queries to rows that it projects. So are keys in
+    /// which there is a CASE, which the engine does not know again where rows were sorted by one.
     fn with_lifted_queries(&mut self, windows: Vec<(Expr, Typed)>) -> Result<(Lifted, Vec<Expr>)> {
         let (mut found, mut lifted) = (Lifted::new(), Vec::new());
         for (expr, stand_in) in windows {
@@ -185,10 +186,37 @@ impl Binder<'_> {
                     lifted.push(value.alias(name));
                 }
             }
+            let sorts = call.params.order_by.iter_mut().map(|sort| &mut sort.expr);
+            for key in call.params.partition_by.iter_mut().chain(sorts) {
+                if has_case(key)? {
+                    *key = self.lifted_key(key, &mut lifted);
+                }
+            }
             found.push((Expr::WindowFunction(call), stand_in));
         }
         Ok((found, lifted))
     }
+}
+
+impl Binder<'_> {
+    /// A column in the place of a key, which is computed once for all that sort by it.
+    pub(super) fn lifted_key(&mut self, key: &Expr, lifted: &mut Vec<Expr>) -> Expr {
+        let known = lifted.iter().find_map(|expr| match expr {
+            Expr::Alias(alias) if *alias.expr == *key => Some(alias.name.clone()),
+            _ => None,
+        });
+        let name = known.unwrap_or_else(|| {
+            let name = self.fresh("key");
+            lifted.push(key.clone().alias(&name));
+            name
+        });
+        super::query::column(&name)
+    }
+}
+
+/// True for an expression with a CASE in it.
+pub(super) fn has_case(expr: &Expr) -> Result<bool> {
+    Ok(expr.exists(|inner| Ok(matches!(inner, Expr::Case(_))))?)
 }
 
 fn named_window<'w>(ident: &Ident, known: &'w [(String, WindowSpec)]) -> Result<&'w WindowSpec> {

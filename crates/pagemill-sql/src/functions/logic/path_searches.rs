@@ -47,8 +47,9 @@ pub(crate) fn items(
     row: usize,
 ) -> Outcome<Box<dyn Series>> {
     let mut paths = Paths::default();
-    let found =
-        searched((&call.catalog, &call.key), (arguments, row), &mut paths, |query| query.all())?;
+    let found = in_session(&call.catalog, call.key.ends_with("_tz"), |settings| {
+        searched((settings, &call.key), (arguments, row), &mut paths, |query| query.all())
+    })?;
     Ok(made(found, |item: Vec<u8>, out| out[0].bytes(&item)))
 }
 
@@ -61,11 +62,14 @@ where
     T: Made,
 {
     let mut paths = Paths::default();
-    let one = |row: usize| match arguments.iter().any(|argument| argument.is_null(row)) {
-        true => Ok(None),
-        false => searched((&call.catalog, &call.key), (arguments, row), &mut paths, of),
-    };
-    T::column((0..arguments[0].len()).map(one).collect::<Outcome<_>>()?)
+    // One for all rows, so that a pattern is made ready once.
+    in_session(&call.catalog, call.key.ends_with("_tz"), |settings| {
+        let one = |row: usize| match arguments.iter().any(|argument| argument.is_null(row)) {
+            true => Ok(None),
+            false => searched((settings, &call.key), (arguments, row), &mut paths, of),
+        };
+        T::column((0..arguments[0].len()).map(one).collect::<Outcome<_>>()?)
+    })
 }
 
 /// The path that was met last.
@@ -85,23 +89,21 @@ impl Paths {
 }
 
 fn searched<T>(
-    (catalog, key): (&Catalog, &str),
+    (settings, key): (&Settings<'_>, &str),
     (arguments, row): (&[ArrayRef], usize),
     paths: &mut Paths,
     of: fn(&Query<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
-    in_session(catalog, key.ends_with("_tz"), |settings| {
-        let is_operator = key.ends_with("_opr");
-        let query = Query {
-            path: paths.ready(payloads(&arguments[1]).value(row))?,
-            document: payloads(&arguments[0]).value(row),
-            variables: (!is_operator).then(|| payloads(&arguments[2]).value(row)),
-            passed: None,
-            is_silent: is_operator || arguments[3].as_boolean().value(row),
-            settings,
-        };
-        of(&query)
-    })
+    let is_operator = key.ends_with("_opr");
+    let query = Query {
+        path: paths.ready(payloads(&arguments[1]).value(row))?,
+        document: payloads(&arguments[0]).value(row),
+        variables: (!is_operator).then(|| payloads(&arguments[2]).value(row)),
+        passed: None,
+        is_silent: is_operator || arguments[3].as_boolean().value(row),
+        settings,
+    };
+    of(&query)
 }
 
 /// What is done with paths in this session.

@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use super::ends::Ends;
 use super::parts::{Amount, Content, Part};
-use super::search::{Places, written};
+use super::search::Places;
+use super::syntax::Node;
 
 /// Bytes that may be looked at for one match.
 const MOST_LOOKED_AT: usize = 20_000_000;
@@ -46,9 +47,9 @@ struct Times {
 }
 
 impl Dissector {
-    /// Nothing for a pattern that is too large, or that looks around.
-    pub(super) fn new(part: &Part, looks_at_words: bool) -> Option<Self> {
-        Piece::new(part, looks_at_words).map(Self)
+    /// Nothing for a pattern that is too large. The ends of each part are those that `ends` makes of it.
+    pub(super) fn new(part: &Part, ends: &impl Fn(Node) -> Option<Ends>) -> Option<Self> {
+        Piece::new(part, ends).map(Self)
     }
 
     /// What the groups of a match have taken; nothing where that takes too long.
@@ -70,8 +71,8 @@ impl Dissector {
 }
 
 impl Piece {
-    fn new(part: &Part, looks_at_words: bool) -> Option<Self> {
-        let made = |part: &Part| Self::new(part, looks_at_words);
+    fn new(part: &Part, ends: &impl Fn(Node) -> Option<Ends>) -> Option<Self> {
+        let made = |part: &Part| Self::new(part, ends);
         let within = match &part.content {
             Content::Plain(_) => Within::Plain,
             Content::Pair(pair) => Within::Pair(Box::new([made(&pair[0])?, made(&pair[1])?])),
@@ -83,7 +84,7 @@ impl Piece {
             }
         };
         Some(Self {
-            ends: Ends::new(&written(&part.node()), looks_at_words)?,
+            ends: ends(part.node())?,
             is_shortest: part.flags.prefers == Some(Amount::Least),
             groups: part.groups.clone(),
             within,

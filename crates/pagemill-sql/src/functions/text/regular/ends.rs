@@ -10,12 +10,19 @@ use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
 use regex_automata::{Anchored, Input, MatchKind};
 
 use super::search::MOST_BYTES;
+use super::syntax::Node;
+use super::walk::end_of;
+
+/// Bytes of the longest text whose groups are told of a pattern that looks around.
+const LONGEST_WALKED: usize = 10_000;
 
 /// An automaton of all matches.
 pub(super) enum Ends {
     Automaton(Box<(DFA, dfa::Cache)>),
     /// Slower, and the only one that knows words beyond ASCII.
     Machine(Box<(PikeVM, pikevm::Cache)>),
+    /// Of what looks around, which the library does not know.
+    Walked(Node),
 }
 
 impl Ends {
@@ -47,6 +54,16 @@ impl Ends {
     ) -> Option<usize> {
         let input = Input::new(text).span(within).anchored(Anchored::Yes).earliest(is_first);
         match self {
+            // Each character is looked at again for each part.
+            Self::Walked(_) if text.len() > LONGEST_WALKED => None,
+            Self::Walked(node) => {
+                let letters: Vec<char> = text.chars().collect();
+                let places: Vec<usize> =
+                    text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+                let number = |byte: usize| places.partition_point(|at| *at < byte);
+                let within = number(input.start())..number(input.end());
+                end_of(node, &letters, within, is_first).map(|end| places[end])
+            }
             Self::Automaton(made) => {
                 let (automaton, cache) = &mut **made;
                 Some(automaton.try_search_fwd(cache, &input).ok()??.offset())

@@ -1,6 +1,7 @@
 //! A pattern made ready, and where it matches.
 //!
-//! Invariant: where leftmost-longest and leftmost-first could differ, the pattern is refused.
+//! Invariant: the library is asked whether there is a match and where one begins, in which it has no choice. Where it ends, and what its
+//! groups take, is told as the server does.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -37,6 +38,8 @@ pub(crate) struct Pattern<'c> {
     tree: Tree,
     /// None of a pattern that is walked.
     any: Option<Regex>,
+    /// Whether it takes as little as it can; `None` where that is not followed.
+    is_shortest: Option<bool>,
     ends: Option<Ends>,
     dissector: Option<Dissector>,
 }
@@ -87,8 +90,21 @@ impl<'c> Pattern<'c> {
             true => return Err(refused()),
             false => Some(meta(&written(&tree.root)).ok_or_else(refused)?),
         };
-        let text = text.to_owned();
-        Ok(Self { text, options, alphabet, locale, tree, any, ends: None, dissector: None })
+        let is_shortest = match tree.is_lazy {
+            false => Some(false),
+            true => Part::of(&tree.root).map(|part| part.flags.prefers == Some(Amount::Least)),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            options,
+            alphabet,
+            locale,
+            tree,
+            any,
+            is_shortest,
+            ends: None,
+            dissector: None,
+        })
     }
 
     /// As it was given, and what letters are.
@@ -106,7 +122,10 @@ impl<'c> Pattern<'c> {
         self.know(text)?;
         match &self.any {
             Some(any) => Ok(any.is_match(text)),
-            None => Ok(self.walk(text, 0)?.is_some()),
+            None => {
+                let found = walked(&self.tree, text, 0, false);
+                Ok(found.ok_or_else(|| self.too_long())?.is_some())
+            }
         }
     }
 
@@ -145,26 +164,15 @@ impl<'c> Pattern<'c> {
         StatementError::unsupported(what)
     }
 
-    /// Whether it takes as little as it can, where that is followed.
-    fn is_shortest(&self) -> Outcome<bool> {
-        if !self.tree.is_lazy {
-            return Ok(false);
-        }
-        let refused = || self.refused("where a regular expression matches that asks for little,");
-        let part = Part::of(&self.tree.root).ok_or_else(refused)?;
-        Ok(part.flags.prefers == Some(Amount::Least))
-    }
-
-    fn walk(&self, text: &str, from: usize) -> Outcome<Option<Range<usize>>> {
-        let is_shortest = self.is_shortest()?;
-        walked(&self.tree, text, from, is_shortest).ok_or_else(|| self.too_long())
-    }
-
     /// The first place from a byte on, and the longest there, or the shortest.
     pub(super) fn find(&mut self, text: &str, from: usize) -> Outcome<Option<Range<usize>>> {
         self.know(text)?;
-        let is_shortest = self.is_shortest()?;
-        let Some(any) = &self.any else { return self.walk(text, from) };
+        let refused = || self.refused("where a regular expression matches that asks for little,");
+        let is_shortest = self.is_shortest.ok_or_else(refused)?;
+        let Some(any) = &self.any else {
+            let found = walked(&self.tree, text, from, is_shortest);
+            return found.ok_or_else(|| self.too_long());
+        };
         let Some(found) = any.find(Input::new(text).span(from..text.len())) else {
             return Ok(None);
         };
@@ -201,11 +209,12 @@ impl<'c> Pattern<'c> {
 
     fn made_to_dissect(&self) -> Outcome<Dissector> {
         let refused = || self.refused("what the groups of this regular expression match");
-        if self.any.is_none() {
-            return Err(refused());
-        }
         let part = Part::of(&self.tree.root).ok_or_else(refused)?;
-        Dissector::new(&part, self.looks_at_words()).ok_or_else(refused)
+        let ends = |node: Node| match self.any {
+            Some(_) => Ends::new(&written(&node), self.looks_at_words()),
+            None => Some(Ends::Walked(node)),
+        };
+        Dissector::new(&part, &ends).ok_or_else(refused)
     }
 
     /// True for one that looks at words beyond ASCII.

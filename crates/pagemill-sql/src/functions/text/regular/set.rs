@@ -48,6 +48,20 @@ impl Set {
     }
 }
 
+/// All characters that are in none of the ranges.
+pub(super) fn others(ranges: Vec<Range>) -> Vec<Range> {
+    let (mut others, mut next) = (Vec::new(), Some('\0'));
+    for (start, end) in joined(ranges) {
+        if let Some(first) = next.filter(|first| *first < start) {
+            // Behind the last surrogate comes none that is smaller.
+            others.extend((first..start).next_back().map(|last| (first, last)));
+        }
+        next = (end..=char::MAX).nth(1);
+    }
+    others.extend(next.map(|first| (first, char::MAX)));
+    others
+}
+
 /// Ranges in order, those that touch as one.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
@@ -79,6 +93,14 @@ mod tests {
         assert_eq!(is_in, [false, true, true, false, true, true, false]);
         let other = Set::other_than(vec![('\n', '\n')]);
         assert!(other.has('a') && !other.has('\n'));
+    }
+
+    #[test]
+    fn what_is_in_no_range_is_between_them() {
+        let found = others(vec![('b', 'c'), ('\0', 'a'), ('\u{E000}', '\u{10FFFE}')]);
+        assert_eq!(found, [('d', '\u{D7FF}'), ('\u{10FFFF}', '\u{10FFFF}')]);
+        assert_eq!(others(Vec::new()), [('\0', char::MAX)]);
+        assert!(others(vec![('\0', char::MAX)]).is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::str::Chars;
 use super::super::super::characters::Characters;
 use super::super::cases::Letters;
 use super::options::{Options, embedded_options};
-use super::set::{Range, Set};
+use super::set::{Range, Set, others};
 
 /// `DUPMAX`.
 const MOST_REPEATS: u32 = 255;
@@ -421,6 +421,11 @@ impl Reader<'_> {
                 '\\' if matches!(self.rest.peek(), Some('d' | 's' | 'w')) => {
                     let letter = self.rest.next()?;
                     ranges.extend(self.class_escape(letter)?);
+                    self.no_range()?;
+                }
+                '\\' if matches!(self.rest.peek(), Some('D' | 'S' | 'W')) => {
+                    let letter = self.rest.next()?.to_ascii_lowercase();
+                    ranges.extend(others(self.class_escape(letter)?));
                     self.no_range()?;
                 }
                 '-' if !is_first && self.rest.peek() != Some(&']') => return None,

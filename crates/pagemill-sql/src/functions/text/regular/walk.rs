@@ -110,6 +110,27 @@ pub(super) fn walked(
     Some(None)
 }
 
+/// The last end of a part's matches that begin at one character, up to another, or the first; nothing where there is none, or where the
+/// search is given up.
+pub(super) fn end_of(
+    node: &Node,
+    letters: &[char],
+    within: Range<usize>,
+    is_first: bool,
+) -> Option<usize> {
+    let mut walk = Walk { letters, groups: Vec::new(), steps: 0, depth: 0 };
+    let (mut best, last): (Option<usize>, _) =
+        (None, if is_first { within.start } else { within.end });
+    walk.node(node, within.start, &mut |_, end| {
+        let is_better = best.is_none_or(|best| (end < best) == is_first);
+        if end <= within.end && is_better {
+            best = Some(end);
+        }
+        best == Some(last)
+    });
+    best.filter(|_| walk.steps <= MOST_STEPS)
+}
+
 struct Walk<'t> {
     letters: &'t [char],
     /// What each group has taken, by its number.
