@@ -6,7 +6,8 @@
 //! repeated             ─► texts that each match, as long as they can be or as short, up to the end; then the last
 //! ```
 //!
-//! Invariant: what is taken apart matches as a whole. A match that takes too long is given up.
+//! Invariant: what is taken apart matches as a whole. Where a part could not be looked up, or all of it takes too long, nothing is told:
+//! whether it would have matched is not known.
 //!
 //! Source: `cdissect`, `ccondissect`, `crevcondissect`, `caltdissect`, `citerdissect` and `creviterdissect` in
 //! `src/backend/regex/regexec.c`, PostgreSQL 14 to 18.
@@ -66,7 +67,7 @@ impl Dissector {
         found[0] = Some(whole);
         let mut dissection = Dissection { text, bytes, found, looked_at: 0 };
         dissection.piece(&mut self.0, 0..end)?;
-        Some(dissection.found)
+        (dissection.looked_at <= MOST_LOOKED_AT).then_some(dissection.found)
     }
 }
 
@@ -98,6 +99,7 @@ struct Dissection<'t> {
     /// Where each character begins, and where the match ends.
     bytes: Vec<usize>,
     found: Places,
+    /// Bytes; beyond the limit, too, once a search was given up.
     looked_at: usize,
 }
 
@@ -183,11 +185,15 @@ impl Dissection<'_> {
         is_first: bool,
     ) -> Option<usize> {
         let bytes = self.bytes[within.start]..self.bytes[within.end];
-        self.looked_at += bytes.len() + 1;
-        match self.looked_at > MOST_LOOKED_AT {
-            true => None,
-            false => piece.ends.end(self.text, bytes, is_first),
+        self.looked_at = self.looked_at.saturating_add(bytes.len() + 1);
+        if self.looked_at > MOST_LOOKED_AT {
+            return None;
         }
+        let found = piece.ends.end(self.text, bytes, is_first);
+        if found.is_none() {
+            self.looked_at = usize::MAX;
+        }
+        found.flatten()
     }
 
     /// The last of the texts that a repeated piece is divided into, each as long as it can be, and none of them empty unless there
@@ -273,5 +279,22 @@ impl Times {
         let least = self.least.max(1) as usize;
         let most = self.most.map_or(usize::MAX, |most| most as usize);
         (least, whole.len().min(most).max(least))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::alphabet::Alphabet;
+    use super::super::search::Pattern;
+
+    #[test]
+    fn of_a_search_that_is_given_up_nothing_is_told() {
+        let mut pattern = Pattern::new("(x|a)(?=b)", Alphabet::ascii()).unwrap();
+        let text = |length: usize| format!("{}ab", "c".repeat(length));
+        let told = pattern.find_groups(&text(100), 0).unwrap().unwrap();
+        assert_eq!(told, [Some(100..101), Some(100..101)]);
+        let error = pattern.find_groups(&text(20_000), 0).unwrap_err();
+        assert!(error.message.contains("in so long a text"), "{}", error.message);
+        assert!(pattern.find(&text(20_000), 0).unwrap().is_some());
     }
 }

@@ -44,14 +44,14 @@ impl Ends {
         Some(Self::Automaton(Box::new((automaton, cache))))
     }
 
-    /// The first or the last end of matches that begin where a range does, within it; nothing where there is none, or where the
-    /// automaton gives up.
+    /// The first or the last end of matches that begin where a range does, within it, if there is one; nothing if the search is given
+    /// up, which says neither.
     pub(super) fn end(
         &mut self,
         text: &str,
         within: Range<usize>,
         is_first: bool,
-    ) -> Option<usize> {
+    ) -> Option<Option<usize>> {
         let input = Input::new(text).span(within).anchored(Anchored::Yes).earliest(is_first);
         match self {
             // Each character is looked at again for each part.
@@ -62,17 +62,18 @@ impl Ends {
                     text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
                 let number = |byte: usize| places.partition_point(|at| *at < byte);
                 let within = number(input.start())..number(input.end());
-                end_of(node, &letters, within, is_first).map(|end| places[end])
+                Some(end_of(node, &letters, within, is_first)?.map(|end| places[end]))
             }
             Self::Automaton(made) => {
                 let (automaton, cache) = &mut **made;
-                Some(automaton.try_search_fwd(cache, &input).ok()??.offset())
+                let found = automaton.try_search_fwd(cache, &input).ok()?;
+                Some(found.map(|end| end.offset()))
             }
             Self::Machine(made) => {
                 let (machine, cache) = &mut **made;
                 let mut slots = [None; 2];
-                machine.search_slots(cache, &input, &mut slots)?;
-                Some(slots[1]?.get())
+                machine.search_slots(cache, &input, &mut slots);
+                Some(slots[1].map(|end| end.get()))
             }
         }
     }

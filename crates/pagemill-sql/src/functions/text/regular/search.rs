@@ -182,7 +182,7 @@ impl<'c> Pattern<'c> {
             self.ends = Some(made.ok_or_else(|| self.refused("so large a regular expression"))?);
         }
         let ends = self.ends.as_mut().expect("made above"); // infallible: made above
-        match ends.end(text, start..text.len(), is_shortest) {
+        match ends.end(text, start..text.len(), is_shortest).flatten() {
             Some(end) => Ok(Some(start..end)),
             None => Err(self.refused("so large a regular expression")),
         }

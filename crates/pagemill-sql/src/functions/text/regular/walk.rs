@@ -110,14 +110,14 @@ pub(super) fn walked(
     Some(None)
 }
 
-/// The last end of a part's matches that begin at one character, up to another, or the first; nothing where there is none, or where the
-/// search is given up.
+/// The last end of a part's matches that begin at one character, up to another, or the first, if there is one; nothing if the search is
+/// given up.
 pub(super) fn end_of(
     node: &Node,
     letters: &[char],
     within: Range<usize>,
     is_first: bool,
-) -> Option<usize> {
+) -> Option<Option<usize>> {
     let mut walk = Walk { letters, groups: Vec::new(), steps: 0, depth: 0 };
     let (mut best, last): (Option<usize>, _) =
         (None, if is_first { within.start } else { within.end });
@@ -128,7 +128,7 @@ pub(super) fn end_of(
         }
         best == Some(last)
     });
-    best.filter(|_| walk.steps <= MOST_STEPS)
+    (walk.steps <= MOST_STEPS).then_some(best)
 }
 
 struct Walk<'t> {
