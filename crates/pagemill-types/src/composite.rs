@@ -51,7 +51,7 @@ pub(super) fn write_composite(
 }
 
 /// The payload of a row of a type, of the payloads of its attributes, which are NULL where there is none; dropped ones have
-/// none of their own among them.
+/// none of their own among them. A name may be given without the zeros that fill it up.
 ///
 /// # Errors
 /// When a value is longer than any can be.
@@ -67,7 +67,9 @@ pub fn composite_payload(
         let field = if attribute.value_type.is_some() { fields.next().flatten() } else { None };
         match field {
             None => flags |= HAS_NULL,
-            Some(payload) => {
+            Some(mut payload) => {
+                let fixed = usize::try_from(attribute.layout.len).unwrap_or(0); // default: of any length
+                payload.resize(payload.len().max(fixed), 0);
                 nulls[place / 8] |= 1 << (place % 8);
                 push_datum(attribute.layout, false, &payload, &mut data)?;
                 if attribute.layout.len < 0 {
@@ -168,6 +170,16 @@ mod tests {
         let fields = composite_fields(&made, attributes).unwrap();
         assert_eq!(fields[..2], [Some(7_i32.to_le_bytes().to_vec()), Some(b"x y".to_vec())]);
         assert!(fields[2..].iter().all(Option::is_none));
+    }
+
+    /// A name is carried without its zeros, and a row of a table with one was damaged.
+    #[test]
+    fn a_payload_that_is_too_short_is_filled_up_to_its_length() {
+        let pair = samples::find(PAIR).unwrap();
+        let TypeOutput::Composite(attributes) = &pair.output else { panic!("a pair is a row") };
+        let fields = [Some(vec![7]), Some(b"x".to_vec()), None, None];
+        let made = composite_payload(Oid(PAIR), attributes, fields.into_iter()).unwrap();
+        assert_eq!(text(PAIR, &made).unwrap(), "(7,x,,)");
     }
 
     #[test]

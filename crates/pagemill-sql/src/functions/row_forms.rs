@@ -271,17 +271,6 @@ fn value_type(catalog: &Catalog, ty: PgType) -> Outcome<Arc<ValueType>> {
     catalog.values().value_type(ty.oid).map_err(damaged)
 }
 
-/// Of a name, with the zero behind it (`NAMEDATALEN` in `src/include/pg_config_manual.h`, PostgreSQL 14 to 18).
-const NAME_BYTES: usize = 64;
-
-/// A payload as tuples have it: names with zeros up to their length.
-fn stored(catalog: &Catalog, ty: PgType, mut payload: Vec<u8>) -> Vec<u8> {
-    if catalog.base_type(ty.oid, -1).0 == oid::NAME {
-        payload.resize(NAME_BYTES.max(payload.len()), 0);
-    }
-    payload
-}
-
 /// The payload of a row of a type.
 fn row_payload(
     catalog: &Catalog,
@@ -296,9 +285,7 @@ fn row_payload(
     for (field, column) in fields.iter().zip(columns) {
         payloads.push(match (column.is_null(row), &field.row) {
             (true, _) => None,
-            (false, None) => {
-                Some(stored(catalog, field.ty, payload_of(catalog, field.ty, column, row)?))
-            }
+            (false, None) => Some(payload_of(catalog, field.ty, column, row)?),
             (false, Some(inner)) => {
                 let rows = column.as_struct();
                 let columns = (0..inner.len()).map(|at| masked(rows, at));
