@@ -233,7 +233,11 @@ impl Binder<'_> {
                 return self.plain_group(found.typed.clone());
             }
         }
-        self.expr(syntax)
+        // Functions may give rows as in the select list, where the same ones are called once with these.
+        self.level().sets.may_stand = self.is_unconditional(syntax);
+        let typed = self.expr(syntax);
+        self.level().sets.may_stand = false;
+        typed
     }
 
     /// `GROUPING (…)`: which of the expressions a row is not grouped by, as bits.

@@ -33,22 +33,17 @@ struct OnItem {
 
 /// Refuses an order in which rows that are equal do not come one after the other.
 fn check_initial_order(on: &[OnItem], order: &[SortItem<'_>]) -> Result<()> {
-    let of = |item: &SortItem<'_>| on.iter().find(|on| is_same(&on.typed, &item.typed));
-    let initial = order.iter().take_while(|item| of(item).is_some()).count();
-    if initial == order.len() {
-        return Ok(());
-    }
-    // One that is sorted by behind something else, or not at all.
-    let late = order[initial..].iter().find_map(of);
-    let is_sorted = |on: &&OnItem| order.iter().any(|item| is_same(&on.typed, &item.typed));
-    match late.or_else(|| on.iter().find(|on| !is_sorted(on))) {
-        Some(wrong) if !order[..initial].iter().any(|item| is_same(&wrong.typed, &item.typed)) => {
-            let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-            let error = StatementError::new(SqlState::INVALID_COLUMN_REFERENCE, message);
-            Err(at_start(error, wrong.span))
-        }
-        _ => Ok(()),
-    }
+    let sorts = |item: &SortItem<'_>, on: &OnItem| is_same(&on.typed, &item.typed);
+    let is_of_on = |item: &&SortItem<'_>| on.iter().any(|on| sorts(item, on));
+    let (initial, rest) = order.split_at(order.iter().take_while(is_of_on).count());
+    let is_missing = |on: &&OnItem| !initial.iter().any(|item| sorts(item, on));
+    let missing: Vec<&OnItem> = on.iter().filter(is_missing).collect();
+    let Some(first) = missing.first().filter(|_| !rest.is_empty()) else { return Ok(()) };
+    // The server names one that is sorted by behind something else before one that is not sorted by.
+    let late = rest.iter().find_map(|item| missing.iter().find(|on| sorts(item, on)));
+    let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+    let error = StatementError::new(SqlState::INVALID_COLUMN_REFERENCE, message);
+    Err(at_start(error, late.unwrap_or(first).span))
 }
 
 fn is_same(one: &Typed, other: &Typed) -> bool {

@@ -423,7 +423,9 @@ impl Binder<'_> {
         arguments: CallArguments<'_>,
     ) -> Result<Typed> {
         if !self.level().sets.may_stand {
-            if let Allowed::PlainIn(clause) = self.level().allowed {
+            if let Allowed::PlainIn(clause) = self.level().allowed
+                && clause != "GROUP BY"
+            {
                 if clause == FUNCTIONS_IN_FROM {
                     let message = "set-returning functions must appear at top level of FROM";
                     return fail(SqlState::FEATURE_NOT_SUPPORTED, message);

@@ -388,3 +388,6 @@ select distinct on (ok, small) ok, small from people order by small desc;
 select regexp_match('price: 12 EUR', '(\d+)(?= EUR)'), regexp_match('foobar baz', '(?<=foo)(b\w+)'), regexp_replace('x1y2', '([a-z])(?=\d)', '<\1>', 'g');
 select 'abc' ~ '[^\W_]', '_' ~ '[^\W_]', '5x' ~ '^[\D]', ' ' ~ '[^\S]', 'a' ~ '[^\x20-\x7e]', 'A' ~ '^\u0041$', regexp_replace('a_b-c d', '[\W_]+', '', 'g');
 select regexp_match('2024-05-06T10:11', '^(.*?)T(.*)$'), regexp_matches('foo=1&bar=2&c=', '([^=&]+?)=([^&]*?)(?:&|$)', 'g'), regexp_replace('<b>x</b><i>y</i>', '<.*?>', '', 'g'), substring('XY1234Z', 'Y*?([0-9]{1,3})');
+select lower(unnest(tags)) t, count(*) from people group by lower(unnest(tags)) order by 1;
+select count(*) from people group by unnest(tags) order by 1;
+select unnest(tags) t, count(*) from people group by unnest(tags) having count(*) > 2 order by t;
