@@ -1,5 +1,5 @@
 //! The order of texts in a locale of the C library: what a deterministic collation of the provider
-//! libc sorts by.
+//! libc sorts by; and the classes and cases of its characters.
 //!
 //! A server asks `strcoll_l(3)` of the same library with the same locale, so an index built with it
 //! here is in that server's order, as long as both run with the same version of the library.
@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::ffi::{CStr, CString};
 use std::io;
 
-// SAFETY: the declaration is that of POSIX and of glibc's and musl's <string.h>.
+// SAFETY: the declarations are those of POSIX and of glibc's and musl's <string.h> and <wctype.h>.
 unsafe extern "C" {
     /// POSIX.1-2008; the `libc` crate does not declare it for Linux.
     fn strcoll_l(
