@@ -29,16 +29,15 @@ use pagemill_types::expression::{
 use pagemill_types::input::Characters;
 use pagemill_types::order::ValueOrder;
 
+use crate::collations::{Collation, DEFAULT_COLLATION};
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
 use crate::error::{Error, Result};
-use crate::insert_rules::Collation;
 use crate::refusal::{ExpressionCause, Refusal};
 use crate::system_table::Row;
 
 /// The encoding in which regular expressions are matched.
 const UTF8: i32 = 6;
 /// `default` in `pg_collation`, which is always deterministic.
-const DEFAULT_COLLATION: Oid = Oid(100);
 /// Operators for many types, whose order is that of their operands: anyarray, record, anyenum, anyrange, anymultirange.
 const POLYMORPHIC: [Oid; 5] = [ANYARRAY, RECORD, ANYENUM, ANYRANGE, ANYMULTIRANGE];
 const INTEGERS: [Oid; 3] = [INT8, INT2, INT4];

@@ -2,7 +2,7 @@
 //!
 //! An index can be searched by its leading key columns, up to the first whose order is not known here: an expression, an
 //! operator class that is no type's default, a type without an order, or a collation whose order a library decides that
-//! may have been another one when the index was built.
+//! may have been another one when the index was built: the C library of another version than the recorded one, or ICU.
 //!
 //! Invariant: an index that is given out has an entry for every row that a server's newest snapshot sees, in the order told.
 //!
@@ -17,9 +17,10 @@ use pagemill_types::builtin::{BuiltinType, oid};
 use pagemill_types::index_key_order::{KeyColumn, KeyOrder};
 use pagemill_types::order::ValueOrder;
 
+use crate::collations::Collation;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
-use crate::insert_rules::{BuildRow, Collation, DESCENDING, NULLS_FIRST, OrderFailure, position};
+use crate::insert_rules::{BuildRow, DESCENDING, NULLS_FIRST, position};
 use crate::range_index::RangeIndex;
 use crate::relation::{ClassRow, Relation};
 
@@ -61,6 +62,8 @@ pub struct SearchKey {
     pub descending: bool,
     /// `NULLS FIRST`.
     pub nulls_first: bool,
+    /// The collation that its texts are in the order of; `None` where that is the order of their bytes, and for all else.
+    pub collation: Option<Oid>,
 }
 
 /// Why an index is not searched.
@@ -76,7 +79,7 @@ pub enum NotSearched {
     Expression,
     /// Its first column is in an order of an operator class that is not its type's default.
     OperatorClass,
-    /// Its first column is in the order of a collation that is not by bytes.
+    /// Its first column is in the order of a collation that may be another one here.
     Collation,
     /// The type of its first column has no order here.
     Type,
@@ -90,7 +93,7 @@ impl fmt::Display for NotSearched {
             Self::Partial => "partial",
             Self::Expression => "over an expression",
             Self::OperatorClass => "of an operator class that is not the default",
-            Self::Collation => "in a collation that does not sort by bytes",
+            Self::Collation => "in a collation that may sort otherwise here",
             Self::Type => "over a type whose order is not known",
         })
     }
@@ -187,8 +190,8 @@ impl Database {
         }
         let collation = row.collations.get(at).copied().unwrap_or(Oid::INVALID);
         let collation = (!by_bytes).then_some(collation);
-        let order = match self.key_order(class, column.type_oid, collation)? {
-            Ok(order) => order,
+        let (order, collation) = match self.key_order(class, column.type_oid, collation)? {
+            Ok(found) => found,
             Err(cause) => return Ok(Err(cause)),
         };
         let options = row.options.get(at).copied().unwrap_or(0);
@@ -196,39 +199,33 @@ impl Database {
             position: position(number),
             descending: options & DESCENDING != 0,
             nulls_first: options & NULLS_FIRST != 0,
+            collation,
         };
         Ok(Ok((key, order)))
     }
 
-    /// The order of an operator class for a column of this type; `collation` is that of texts which it does not compare as bytes.
+    /// The order of an operator class for a column of this type, and the collation that texts have it by if not their bytes decide.
+    /// `collation` is that of texts which the class does not compare as bytes.
     pub(crate) fn key_order(
         &self,
         class: &OperatorClass,
         column: Oid,
         collation: Option<Oid>,
-    ) -> Result<Result<ValueOrder, NotSearched>> {
+    ) -> Result<Result<(ValueOrder, Option<Oid>), NotSearched>> {
         let is_text = BuiltinType::by_oid(class.input).is_some_and(BuiltinType::is_collated);
-        if let Some(collation) = collation.filter(|_| is_text)
-            && !self.sorts_by_bytes(collation)?
-        {
-            return Ok(Err(NotSearched::Collation));
-        }
+        let texts = match collation.filter(|_| is_text) {
+            Some(collation) => self.certain_order(collation)?,
+            None => Some(Collation::Bytes),
+        };
+        let Some(texts) = texts else { return Ok(Err(NotSearched::Collation)) };
+        let by = collation.filter(|_| texts != Collation::Bytes);
         let of = if class.input == oid::ANYENUM { column } else { class.input };
-        match self.value_order(of, Some(&Collation::Bytes)) {
-            Ok(order) => Ok(Ok(order)),
+        match self.value_order(of, Some(&texts)) {
+            Ok(order) => Ok(Ok((order, by))),
+            // A locale that is not installed here.
+            Err(Error::Refused(_)) if by.is_some() => Ok(Err(NotSearched::Collation)),
             Err(Error::Refused(_)) => Ok(Err(NotSearched::Type)),
             Err(other) => Err(other),
-        }
-    }
-
-    /// True for collations whose order is that of bytes, wherever the index was built. `C.UTF-8` of the C library is by
-    /// code points, which UTF-8 keeps.
-    fn sorts_by_bytes(&self, collation: Oid) -> Result<bool> {
-        match self.collation(collation) {
-            Ok(Collation::Bytes) => Ok(true),
-            Ok(Collation::Libc(locale)) => Ok(matches!(&*locale, "C.UTF-8" | "C.utf8")),
-            Err(OrderFailure::Unknown(_)) => Ok(false),
-            Err(OrderFailure::Error(error)) => Err(error),
         }
     }
 

@@ -8,16 +8,17 @@
 //! contents that COPY would have given it.
 //!
 //! Source: `BeginCopyFrom` and `CopyFrom` in `src/backend/commands/copyfrom.c`, `src/include/catalog/pg_constraint.h`,
-//! `pg_trigger.h`, `pg_index.h`, `pg_opclass.h`, `pg_collation.h`, PostgreSQL 14 to 18.
+//! `pg_trigger.h`, `pg_index.h`, `pg_opclass.h`, PostgreSQL 14 to 18.
 
 use std::collections::HashSet;
 
-use pagemill_format::varlena::{Compression, Varlena};
+use pagemill_format::varlena::Compression;
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{Error as FormatError, Oid};
 use pagemill_types::expression::Check;
 
 use crate::check_expressions::{Subject, compile, stored_tree};
+use crate::collations::Collation;
 use crate::column::Generated;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
@@ -31,11 +32,6 @@ const ON_TRUNCATE: i16 = 1 << 5;
 /// `INDOPTION_DESC` and `INDOPTION_NULLS_FIRST`.
 pub(crate) const DESCENDING: i16 = 1;
 pub(crate) const NULLS_FIRST: i16 = 2;
-
-/// `default` of `pg_collation`.
-const DEFAULT_COLLATION: Oid = Oid(100);
-/// `C` and `POSIX`.
-const COLLATIONS_BY_BYTES: [Oid; 2] = [Oid(950), Oid(951)];
 
 /// What new rows of a table have to keep to.
 #[derive(Debug, Clone)]
@@ -95,15 +91,6 @@ pub struct KeyColumn {
     pub descending: bool,
     /// `NULLS FIRST`.
     pub nulls_first: bool,
-}
-
-/// How texts are compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Collation {
-    /// Byte by byte: `C`, `POSIX`, and `ucs_basic`.
-    Bytes,
-    /// As the C library does under this locale.
-    Libc(String),
 }
 
 impl Database {
@@ -403,87 +390,6 @@ impl Database {
             None => Err(OrderFailure::Unknown(OrderCause::MissingOperatorClass(oid))),
         }
     }
-
-    /// How a collation compares.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] for one that cannot be followed here.
-    pub fn collation_of(&self, oid: Oid) -> Result<Collation> {
-        self.collation(oid).map_err(|failure| match failure {
-            OrderFailure::Unknown(cause) => Error::refused(cause),
-            OrderFailure::Error(error) => error,
-        })
-    }
-
-    pub(crate) fn collation(&self, oid: Oid) -> Result<Collation, OrderFailure> {
-        if COLLATIONS_BY_BYTES.contains(&oid) {
-            return Ok(Collation::Bytes);
-        }
-        let Some(row) = self.collation_order(oid)? else {
-            return Err(OrderFailure::Unknown(OrderCause::MissingCollation(oid)));
-        };
-        match row.provider {
-            b'c' if matches!(&*row.locale, b"C" | b"POSIX") => Ok(Collation::Bytes),
-            // `C` of the provider that is built in sorts by code points, which UTF-8 keeps.
-            b'b' if row.deterministic => Ok(Collation::Bytes),
-            b'c' if row.deterministic => {
-                Ok(Collation::Libc(String::from_utf8_lossy(&row.locale).into_owned()))
-            }
-            b'c' => Err(OrderFailure::Unknown(OrderCause::NotDeterministic)),
-            _ => Err(OrderFailure::Unknown(OrderCause::Icu)),
-        }
-    }
-
-    /// True for a collation that holds only the same bytes for equal.
-    pub(crate) fn is_deterministic(&self, collation: Oid) -> Result<bool> {
-        if COLLATIONS_BY_BYTES.contains(&collation) {
-            return Ok(true);
-        }
-        Ok(self.collation_order(collation)?.is_some_and(|row| row.deterministic))
-    }
-
-    fn collation_order(&self, oid: Oid) -> Result<Option<CollationOrder>> {
-        match oid {
-            DEFAULT_COLLATION => self.default_collation(),
-            _ => self.collation_row(oid),
-        }
-    }
-
-    fn collation_row(&self, oid: Oid) -> Result<Option<CollationOrder>> {
-        let mut found = None;
-        let wanted = ["oid", "collprovider", "collisdeterministic", "collcollate"];
-        self.scan(catalog::PG_COLLATION, &wanted, |row| {
-            if row.oid(0)? == oid {
-                found = Some(CollationOrder {
-                    provider: row.byte(1)?,
-                    deterministic: row.byte(2)? != 0,
-                    locale: locale_text(row.raw(3))?,
-                });
-            }
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    /// The order of the database itself.
-    fn default_collation(&self) -> Result<Option<CollationOrder>> {
-        let has_provider = self.cluster().version() >= pagemill_format::PgVersion::V15;
-        let provider = if has_provider { "datlocprovider" } else { "datistemplate" };
-        let mut found = None;
-        self.cluster().scan_shared(
-            catalog::PG_DATABASE,
-            &["oid", provider, "datcollate"],
-            |row| {
-                if row.oid(0)? == self.row().oid {
-                    let provider = if has_provider { row.byte(1)? } else { b'c' };
-                    let locale = locale_text(row.raw(2))?;
-                    found = Some(CollationOrder { provider, deterministic: true, locale });
-                }
-                Ok(())
-            },
-        )?;
-        Ok(found)
-    }
 }
 
 /// Why an order cannot be followed: something about it, or a failure on the way.
@@ -495,25 +401,6 @@ pub(crate) enum OrderFailure {
 impl From<Error> for OrderFailure {
     fn from(error: Error) -> Self {
         Self::Error(error)
-    }
-}
-
-struct CollationOrder {
-    provider: u8,
-    deterministic: bool,
-    locale: Box<[u8]>,
-}
-
-/// `collcollate` and `datcollate`: a `name` in 14, a text from 15 on, null for other providers.
-fn locale_text(raw: Option<&[u8]>) -> Result<Box<[u8]>, FormatError> {
-    let Some(raw) = raw else { return Ok(Box::default()) };
-    if raw.len() == 64 && raw.last() == Some(&0) && raw.contains(&0) {
-        let end = raw.iter().position(|&byte| byte == 0).unwrap_or(raw.len());
-        return Ok(raw[..end].into());
-    }
-    match Varlena::parse(raw)? {
-        Varlena::Plain(text) => Ok(text.into()),
-        _ => Err(FormatError::corrupt("catalog row", 0, "a locale that is compressed")),
     }
 }
 

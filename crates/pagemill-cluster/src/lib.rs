@@ -11,6 +11,7 @@ pub mod btree_search;
 mod catalog_rows;
 pub mod change;
 mod check_expressions;
+pub mod collations;
 pub mod column;
 pub mod data_directory;
 pub mod database;

@@ -8,9 +8,10 @@
 
 use pagemill_format::Oid;
 
+use crate::collations::Collation;
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::insert_rules::{Collation, OrderFailure, position};
+use crate::insert_rules::{OrderFailure, position};
 use crate::partition_bounds::PartitionBound;
 use crate::partitions::{PartitionKeyColumn, PartitionStrategy};
 use crate::refusal::{LoadObstacle, Refusal};

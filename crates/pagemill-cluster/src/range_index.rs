@@ -59,6 +59,8 @@ pub struct RangeColumn {
     pub kind: SummaryKind,
     /// The column's position in the table, from 0, and what a summary is asked by, where both are known.
     pub key: Option<(usize, SummaryKey)>,
+    /// The collation that its texts are in the order of; `None` where that is the order of their bytes, and for all else.
+    pub collation: Option<Oid>,
 }
 
 /// What is kept of the values of a column.
@@ -143,7 +145,7 @@ impl Database {
         let Some(class) = class.and_then(|oid| classes.get(&oid)) else { return Ok(None) };
         let named = CLASS_NAMES.iter().find(|(end, _)| class.name.ends_with(end));
         let Some((_, kind)) = named.copied() else { return Ok(None) };
-        let mut found = RangeColumn { layout, kind, key: None };
+        let mut found = RangeColumn { layout, kind, key: None, collation: None };
         let number = row.columns.get(at).copied().unwrap_or(0);
         let Some(column) = table.columns.get(position(number)).filter(|_| number > 0) else {
             return Ok(Some(found));
@@ -156,9 +158,11 @@ impl Database {
                     return Ok(Some(found));
                 }
                 let order = self.key_order(class, column.type_oid, Some(collation))?.ok();
-                let key =
-                    |order| KeyColumn { layout, order, descending: false, nulls_first: false };
-                order.map(|order| SummaryKey::Order(key(order)))
+                order.map(|(order, by)| {
+                    found.collation = by;
+                    let (descending, nulls_first) = (false, false);
+                    SummaryKey::Order(KeyColumn { layout, order, descending, nulls_first })
+                })
             }
             SummaryKind::Filter => self.key_hash(class, collation)?.map(SummaryKey::Hash),
             SummaryKind::Inclusion => (class.input == oid::INET).then_some(SummaryKey::Network),

@@ -23,15 +23,13 @@ use pagemill_types::order::{
 };
 use pagemill_types::output::MAX_DEPTH;
 
+use crate::collations::{Collation, DEFAULT_COLLATION};
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
 use crate::input_rows::{RangeRow, read_ranges};
-use crate::insert_rules::Collation;
 use crate::refusal::{Refusal, TypeCause};
 use crate::value_types::TypeRow;
 
-/// `default` in `pg_collation`.
-const DEFAULT_COLLATION: Oid = Oid(100);
 /// `array_subscript_handler`, which true arrays have.
 const ARRAY_SUBSCRIPT_HANDLER: Oid = Oid(6179);
 /// `btree` in `pg_am`.

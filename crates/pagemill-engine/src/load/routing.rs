@@ -13,7 +13,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use pagemill_cluster::insert_rules::Collation;
+use pagemill_cluster::collations::Collation;
 use pagemill_cluster::partition_bounds::{PartitionBound, RangeDatum, RangeLimit};
 use pagemill_cluster::partition_routing::{Partition, RoutingColumn};
 use pagemill_cluster::value_orders::text_collation;

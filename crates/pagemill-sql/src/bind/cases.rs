@@ -106,7 +106,7 @@ impl Binder<'_> {
             best = Some(match best {
                 None => next,
                 Some(best) => {
-                    let (a, b) = keys::order_pair(&self.catalog, &next, &best)?;
+                    let (a, b) = keys::ordered(&self.catalog, &next, &best)?;
                     let is_better = if name == "greatest" { a.gt(b) } else { a.lt(b) };
                     let when = is_null(best.expr.clone()).or(is_better);
                     let pairs = vec![(Box::new(when), Box::new(next.expr.clone()))];

@@ -65,6 +65,11 @@ pub(crate) fn call_kernel(
     Typed::new(expr, result, carrier)
 }
 
+/// The types of the arguments of such a call; `None` of another one.
+pub(crate) fn argument_types(function: &ScalarUDF) -> Option<&[PgType]> {
+    function.inner().downcast_ref::<PgFunction>().map(|own| &*own.call.arguments)
+}
+
 struct PgFunction {
     call: KernelCall,
     /// What carries the arguments.

@@ -14,29 +14,47 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use pagemill_format::Oid;
 use pagemill_sys::libc_version;
+use pagemill_types::builtin::oid;
 
 use super::characters::{Characters, Unicode};
 use super::keys::strings;
 use super::locale_order::LocaleOrder;
-use super::rows::{Made, Outcome};
+use super::rows::{Made, Outcome, two};
 use super::{KernelCall, call_kernel};
 use crate::catalog::{Catalog, CollationRow};
 use crate::error::{Result, StatementError};
 use crate::typed::Typed;
-use crate::types::{COLLATION_OF_ANOTHER_DATABASE, DEFAULT_COLLATION};
+use crate::types::{COLLATION_OF_ANOTHER_DATABASE, DEFAULT_COLLATION, PgType};
 
 /// `UTF8` in `src/include/mb/pg_wchar.h`.
 const UTF8: i32 = 6;
 
+/// The name of the kernel of such keys.
+pub(crate) const LOCALE_KEY: &str = "locale_key";
+
 /// The key that sorts as texts do in a collation that is not one of bytes.
 pub(super) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
-    locale(catalog, typed.ty.collation).map_err(|why| {
-        let name = shown(catalog, typed.ty.collation);
-        let what = format!("the order of texts in collation {name} ({why})");
-        StatementError::unsupported(what).with_hint("COLLATE \"C\" sorts by bytes.")
-    })?;
+    check_locale(catalog, typed.ty.collation)?;
     let argument = std::slice::from_ref(typed);
-    Ok(call_kernel(catalog, ("locale_key", locale_keys), argument, typed.ty, DataType::Binary).expr)
+    Ok(call_kernel(catalog, (LOCALE_KEY, locale_keys), argument, typed.ty, DataType::Binary).expr)
+}
+
+/// The name of the kernel that compares two texts.
+pub(crate) const LOCALE_COMPARE: &str = "locale_compare";
+
+/// The order of two texts in a collation that is not one of bytes: a number that is below 0, 0 or above.
+///
+/// Unlike keys it is there for every two texts, and asks the library once.
+pub(super) fn order(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<Expr> {
+    check_locale(catalog, a.ty.collation)?;
+    let (arguments, kernel) = ([a.clone(), b.clone()], (LOCALE_COMPARE, compared as _));
+    let ty = PgType::new(oid::INT4);
+    Ok(call_kernel(catalog, kernel, &arguments, ty, DataType::Int32).expr)
+}
+
+fn compared(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let order = locale(&call.catalog, call.arguments[0].collation).map_err(unavailable)?;
+    two(arguments, |a: &str, b: &str| Ok(order.compare(a, b) as i32))
 }
 
 fn locale_keys(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
@@ -45,6 +63,16 @@ fn locale_keys(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let texts: Vec<Option<&str>> =
         (0..texts.len()).map(|row| (!texts.is_null(row)).then(|| texts.value(row))).collect();
     Made::column(order.keys(&texts)?)
+}
+
+/// Refuses a collation whose order is not known.
+fn check_locale(catalog: &Catalog, collation: Oid) -> Result<()> {
+    locale(catalog, collation).map_err(|why| {
+        let name = shown(catalog, collation);
+        let what = format!("the order of texts in collation {name} ({why})");
+        StatementError::unsupported(what).with_hint("COLLATE \"C\" sorts by bytes.")
+    })?;
+    Ok(())
 }
 
 /// A locale that was there when the statement was planned.

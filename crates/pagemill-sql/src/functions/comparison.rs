@@ -139,7 +139,7 @@ fn compared(build: &Build<'_>) -> Result<Typed> {
     }
     let is_order = !matches!(operator, Operator::Eq | Operator::NotEq);
     let (left, right) = match is_order {
-        true => keys::order_pair(build.catalog, &build.arguments[0], &build.arguments[1])?,
+        true => keys::ordered(build.catalog, &build.arguments[0], &build.arguments[1])?,
         false => keys::equality_pair(build.catalog, &build.arguments[0], &build.arguments[1])?,
     };
     Ok(build.done(binary_expr(left, operator, right), DataType::Boolean))

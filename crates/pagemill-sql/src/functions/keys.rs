@@ -6,7 +6,7 @@
 //! | booleans, integers, OIDs, dates, times, timestamps, money, uuid, bytea, enums | the carrier |
 //! | texts, equality | the carrier: deterministic collations hold only the same bytes for equal |
 //! | texts, order under C, POSIX, C.UTF-8, ucs_basic | the carrier: bytes of UTF-8 sort as code points |
-//! | texts, order under another locale of the C library | what that library has for them ([`super::collations`]) |
+//! | texts, order under another locale of the C library | what that library has for them ([`super::collations`]); two beside each other it compares |
 //! | character(n) | the same without the blanks at the end |
 //! | floats | −0 as 0, one NaN, which is above all numbers |
 //! | numerics | decimals of the same places, or bytes that sort as the numbers do |
@@ -34,7 +34,7 @@ use arrow::array::{
 };
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
-use datafusion::logical_expr::{Expr, cast};
+use datafusion::logical_expr::{Expr, cast, lit};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
@@ -258,6 +258,29 @@ pub(crate) fn order_pair(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result
         true => row_keys::pair(catalog, [a, b], Asked::Order),
         false => pair(catalog, a, b, order_key),
     }
+}
+
+/// Two expressions that are in the order of two values, for one comparison: their keys, or for texts in a locale what the library
+/// says of both, and 0.
+pub(crate) fn ordered(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(Expr, Expr)> {
+    let is_text =
+        |typed: &Typed| matches!(class(catalog, typed.ty.oid), Class::Text | Class::PaddedText);
+    if !is_text(a) || !is_text(b) {
+        return order_pair(catalog, a, b);
+    }
+    let collation = common_collation(a, b)?;
+    if is_by_bytes(catalog, collation) {
+        return order_pair(catalog, a, b);
+    }
+    let with = |typed: &Typed| {
+        let mut typed = match class(catalog, typed.ty.oid) {
+            Class::PaddedText => without_padding(catalog, typed),
+            _ => typed.clone(),
+        };
+        typed.ty.collation = collation;
+        typed
+    };
+    Ok((collations::order(catalog, &with(a), &with(b))?, lit(0)))
 }
 
 /// Keys of two values by which they are equal or not.

@@ -17,6 +17,7 @@ use datafusion::physical_expr::expressions::Literal;
 use pagemill_cluster::btree_scan::Direction;
 use pagemill_cluster::{SearchIndex, SearchKey};
 use pagemill_engine::Table;
+use pagemill_format::Oid;
 use pagemill_types::index_key_range::KeyRange;
 
 use super::filters::ScanFilters;
@@ -52,6 +53,8 @@ struct OrderKey {
     column: usize,
     descending: bool,
     nulls: Nulls,
+    /// In whose order its texts are, if not in that of their bytes.
+    collation: Option<Oid>,
 }
 
 /// Where the rows go that have no value.
@@ -83,11 +86,12 @@ impl FirstRows {
                 let column = source.columns.get(*column);
                 column.is_some_and(|column| is_in_stored_order(catalog, column, *form))
             });
-            let Some((column, _)) = found else {
+            let Some((column, form)) = found else {
                 is_whole = false;
                 break;
             };
-            keys.push(OrderKey { column, descending: *descending, nulls: *nulls });
+            let (descending, nulls, collation) = (*descending, *nulls, form.collation());
+            keys.push(OrderKey { column, descending, nulls, collation });
         }
         (!keys.is_empty()).then_some(Self { rows, keys, is_whole })
     }
@@ -201,6 +205,7 @@ impl Way<'_> {
             let is_turned = direction == Direction::Backward;
             let nulls_first = own.nulls_first != is_turned;
             self.column(own) == Some(key.column)
+                && key.collation == own.collation
                 && key.descending == (own.descending != is_turned)
                 && (*at == 0 || (key.nulls == Nulls::First) == nulls_first)
         };
@@ -215,7 +220,8 @@ impl Way<'_> {
         direction: Direction,
     ) -> Vec<KeyRange> {
         let Some((key, own)) = leading else { return vec![KeyRange { equal, bounds: None }] };
-        let bounds = self.conditions.get(&key.column).and_then(|known| known.bounds.clone());
+        let bounds =
+            self.conditions.get(&key.column).and_then(|known| known.bounds_in(own.collation));
         if bounds.is_some() || key.nulls == Nulls::LeftOut {
             return vec![KeyRange { equal, bounds: Some(bounds.unwrap_or_default()) }];
         }

@@ -61,8 +61,8 @@ fn wanted_of_input(node: &dyn ExecutionPlan) -> Option<Wanted> {
     let calls = aggregate.aggr_expr().iter();
     let wanted = calls.map(|call| {
         let descending = match call.fun().name() {
-            "min" => false,
-            "max" => true,
+            "min" | "pg_min" => false,
+            "max" | "pg_max" => true,
             _ => return None,
         };
         // Where there is a key, it is the last.

@@ -18,13 +18,15 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use crate::functions::collations::LOCALE_COMPARE;
 use crate::generic_plan::is_parameter;
 
 /// The server's functions, and keys, that give a result for every argument.
-const TOTAL_FUNCTIONS: [&str; 12] = [
+const TOTAL_FUNCTIONS: [&str; 13] = [
     "float_key",
     "inet_key",
     "interval_key",
+    LOCALE_COMPARE,
     "lsn_key",
     "numeric_key",
     "numeric_payload",

@@ -467,7 +467,7 @@ fn candidate(
                 equal += 1;
             }
             None => {
-                bounds = condition.bounds.clone();
+                bounds = condition.bounds_in(key.collation);
                 break;
             }
         }

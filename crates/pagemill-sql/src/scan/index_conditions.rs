@@ -15,12 +15,15 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::scalar::ScalarValue;
+use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use pagemill_types::index_key_range::{KeyBound, ValueBounds};
 
 use super::index_payload::{Constant, KeyForm, constant, is_for_equality};
 use super::relation_table::TableColumn;
 use crate::catalog::Catalog;
+use crate::functions::call::argument_types;
+use crate::functions::collations::LOCALE_COMPARE;
 
 /// Values that are looked up one by one; of more, none.
 const MOST_VALUES: usize = 10_000;
@@ -35,8 +38,16 @@ pub(super) type KeyValue = Option<Box<[u8]>>;
 pub(super) struct ColumnCondition {
     /// It has one of these, in no order.
     pub(super) any_of: Option<Vec<KeyValue>>,
-    /// Or it is within bounds, and not NULL.
-    pub(super) bounds: Option<ValueBounds>,
+    /// Or it is within bounds, and not NULL: by the collation in whose order they are bounds, if it is not that of the values themselves.
+    pub(super) bounds: BTreeMap<Option<Oid>, ValueBounds>,
+}
+
+impl ColumnCondition {
+    /// The bounds in an order; where there are others only, that it is not NULL.
+    pub(super) fn bounds_in(&self, collation: Option<Oid>) -> Option<ValueBounds> {
+        let other = || (!self.bounds.is_empty()).then(ValueBounds::default);
+        self.bounds.get(&collation).cloned().or_else(other)
+    }
 }
 
 /// Conditions by the columns of a table, by their places among those that are not dropped.
@@ -145,7 +156,7 @@ impl Reader<'_> {
         }
         if let Some(null) = filter.downcast_ref::<IsNotNullExpr>() {
             let column = null.arg().downcast_ref::<Column>()?;
-            return Some((column.index(), Found::Bounds(ValueBounds::default())));
+            return Some((column.index(), Found::Bounds(None, ValueBounds::default())));
         }
         if let Some(call) = filter.downcast_ref::<ScalarFunctionExpr>() {
             return self.prefix(call);
@@ -179,8 +190,41 @@ impl Reader<'_> {
             (Some(value), None) => (binary.right(), binary.op().swap()?, value),
             _ => return None,
         };
+        if let Some(found) = self.collated(key, operator, value.value()) {
+            return Some(found);
+        }
         let (column, form) = self.key(key)?;
         Some((column, self.compared(column, form, operator, value.value())?))
+    }
+
+    /// The order of a column and a constant in a collation, which is told beside 0.
+    fn collated(
+        &self,
+        order: &Arc<dyn PhysicalExpr>,
+        operator: Operator,
+        zero: &ScalarValue,
+    ) -> Option<(usize, Found)> {
+        let call = order.downcast_ref::<ScalarFunctionExpr>()?;
+        if call.name() != LOCALE_COMPARE || *zero != ScalarValue::Int32(Some(0)) {
+            return None;
+        }
+        let [left, right] = call.args() else { return None };
+        let literal = |side: &Arc<dyn PhysicalExpr>| {
+            side.downcast_ref::<Literal>().map(|literal| literal.value().clone())
+        };
+        let (key, operator, value) = match (literal(left), literal(right)) {
+            (None, Some(value)) => (left, operator, value),
+            (Some(value), None) => (right, operator.swap()?, value),
+            _ => return None,
+        };
+        let (column, form) = self.key(key)?;
+        match self.compared(column, form, operator, &value)? {
+            Found::Bounds(_, bounds) => {
+                let collation = argument_types(call.fun())?.first()?.collation;
+                Some((column, Found::Bounds(Some(collation), bounds)))
+            }
+            values @ Found::AnyOf(_) => Some((column, values)),
+        }
     }
 
     fn compared(
@@ -207,11 +251,11 @@ impl Reader<'_> {
             (Operator::Gt | Operator::GtEq, Constant::Above) => nothing,
             (Operator::Lt | Operator::LtEq, _) => {
                 let upper = bound(operator == Operator::LtEq);
-                Found::Bounds(ValueBounds { lower: None, upper })
+                Found::Bounds(None, ValueBounds { lower: None, upper })
             }
             (Operator::Gt | Operator::GtEq, _) => {
                 let lower = bound(operator == Operator::GtEq);
-                Found::Bounds(ValueBounds { lower, upper: None })
+                Found::Bounds(None, ValueBounds { lower, upper: None })
             }
             _ => return None,
         })
@@ -239,7 +283,7 @@ impl Reader<'_> {
         for value in values.filter(|value| !value.is_null()) {
             match self.compared(column, form, Operator::Eq, value)? {
                 Found::AnyOf(values) => found.extend(values),
-                Found::Bounds(_) => return None,
+                Found::Bounds(..) => return None,
             }
             if found.len() > MOST_VALUES {
                 return None;
@@ -259,9 +303,14 @@ impl Reader<'_> {
             return is_widened(carrier, cast.cast_type()).then_some((column, KeyForm::Plain));
         }
         let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
-        let form = KeyForm::of_kernel(call.name())?;
+        let form = KeyForm::of_kernel(call.fun())?;
         let [argument] = call.args() else { return None };
-        Some((argument.downcast_ref::<Column>()?.index(), form))
+        match argument.downcast_ref::<Column>() {
+            Some(column) => Some((column.index(), form)),
+            // Of a text without the blanks at its end.
+            None if form.collation().is_some() => Some((self.key(argument)?.0, form)),
+            None => None,
+        }
     }
 
     /// `LIKE` with a pattern that begins with plain characters.
@@ -279,7 +328,7 @@ impl Reader<'_> {
         };
         let is_text = matches!(base, oid::TEXT | oid::VARCHAR | oid::NAME);
         (is_text && form == KeyForm::Plain && !prefix.is_empty())
-            .then(|| (column, Found::Bounds(beginning_with(prefix.as_bytes()))))
+            .then(|| (column, Found::Bounds(None, beginning_with(prefix.as_bytes()))))
     }
 }
 
@@ -317,8 +366,8 @@ fn merge(conditions: &mut Conditions, column: usize, found: Found) {
                 known.any_of = Some(values);
             }
         }
-        Found::Bounds(bounds) => {
-            let known = known.bounds.get_or_insert_default();
+        Found::Bounds(collation, bounds) => {
+            let known = known.bounds.entry(collation).or_default();
             known.lower = known.lower.take().or(bounds.lower);
             known.upper = known.upper.take().or(bounds.upper);
         }
@@ -328,5 +377,5 @@ fn merge(conditions: &mut Conditions, column: usize, found: Found) {
 /// What one condition says.
 enum Found {
     AnyOf(Vec<KeyValue>),
-    Bounds(ValueBounds),
+    Bounds(Option<Oid>, ValueBounds),
 }

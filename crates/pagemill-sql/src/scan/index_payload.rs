@@ -7,11 +7,15 @@
 //! `interval_cmp_value` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
 
 use arrow::datatypes::DataType;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::scalar::ScalarValue;
+use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 use super::relation_table::TableColumn;
 use crate::catalog::Catalog;
+use crate::functions::call::argument_types;
+use crate::functions::collations::LOCALE_KEY;
 use crate::functions::numeric::value::{Number, Value};
 use crate::types::is_object_number;
 
@@ -39,12 +43,14 @@ pub(super) enum KeyForm {
     ZonedTime,
     /// As bytes that sort as intervals do.
     Interval,
+    /// As bytes that sort as texts do in a collation.
+    Collated(Oid),
 }
 
 impl KeyForm {
-    /// By the name of the kernel that makes the key.
-    pub(super) fn of_kernel(name: &str) -> Option<Self> {
-        match name {
+    /// By the kernel that makes the key.
+    pub(super) fn of_kernel(kernel: &ScalarUDF) -> Option<Self> {
+        match kernel.name() {
             "rtrim1" => Some(Self::Unpadded),
             "float_key" => Some(Self::Float),
             "numeric_key" => Some(Self::Numeric),
@@ -53,6 +59,15 @@ impl KeyForm {
             "lsn_key" => Some(Self::Position),
             "timetz_key" => Some(Self::ZonedTime),
             "interval_key" => Some(Self::Interval),
+            LOCALE_KEY => Some(Self::Collated(argument_types(kernel)?.first()?.collation)),
+            _ => None,
+        }
+    }
+
+    /// The collation whose order the form has: of texts that their bytes do not sort.
+    pub(super) fn collation(self) -> Option<Oid> {
+        match self {
+            Self::Collated(collation) => Some(collation),
             _ => None,
         }
     }
@@ -130,7 +145,8 @@ pub(super) fn is_for_equality(catalog: &Catalog, column: &TableColumn, form: Key
     has_own_order && form == KeyForm::Plain
 }
 
-/// True where an index keeps the values of a column in the order in which this form of them sorts.
+/// True where an index keeps the values of a column in the order in which this form of them sorts: of texts that are collated, one
+/// of the same collation.
 pub(super) fn is_in_stored_order(catalog: &Catalog, column: &TableColumn, form: KeyForm) -> bool {
     let (base, _) = catalog.base_type(column.ty.oid, -1);
     match (base, form) {
@@ -139,6 +155,7 @@ pub(super) fn is_in_stored_order(catalog: &Catalog, column: &TableColumn, form: 
         | (oid::NUMERIC, KeyForm::Numeric) => true,
         (oid::NUMERIC, KeyForm::Plain) => matches!(column.carrier, DataType::Decimal128(..)),
         (oid::TEXT | oid::VARCHAR | oid::NAME, KeyForm::Plain) => column.carrier == DataType::Utf8,
+        (oid::TEXT | oid::VARCHAR | oid::BPCHAR, KeyForm::Collated(_)) => true,
         (oid::UUID | oid::BYTEA, KeyForm::Plain) => column.carrier == DataType::Binary,
         (oid::BOOL, KeyForm::Plain) => column.carrier == DataType::Boolean,
         (
@@ -228,7 +245,7 @@ fn unpadded(value: &ScalarValue) -> Option<Vec<u8>> {
     (!text.ends_with(' ')).then(|| text.as_bytes().to_vec())
 }
 
-fn float(base: pagemill_format::Oid, value: &ScalarValue) -> Option<Vec<u8>> {
+fn float(base: Oid, value: &ScalarValue) -> Option<Vec<u8>> {
     match (base, value) {
         (oid::FLOAT4, ScalarValue::Float32(Some(value))) => Some(value.to_le_bytes().to_vec()),
         (oid::FLOAT8, ScalarValue::Float64(Some(value))) => Some(value.to_le_bytes().to_vec()),

@@ -31,7 +31,7 @@ fn conditions_of(
         // Filters and networks tell whether there are values at all, and which single ones.
         let is_told =
             |bounds: &ValueBounds| column.has_order() || *bounds == ValueBounds::default();
-        let bounds = known.bounds.clone().filter(is_told);
+        let bounds = known.bounds_in(column.collation).filter(is_told);
         let condition = ValueCondition { any_of, bounds };
         (condition.any_of.is_some() || condition.bounds.is_some()).then_some(condition)
     };

@@ -26,7 +26,7 @@ pub(super) fn blocks_of_tids(
         blocks.dedup();
         return Some(as_ranges(&blocks));
     }
-    let bounds = bounds.as_ref()?;
+    let bounds = bounds.get(&None)?;
     let at = |bound: &Option<KeyBound>| bound.as_ref().and_then(|bound| block(&bound.value));
     if bounds.lower.is_none() && bounds.upper.is_none() {
         return None;

@@ -4,7 +4,8 @@
 //!
 //! Source: `src/include/catalog/pg_opclass.dat`, PostgreSQL 14 to 18.
 
-use pagemill_cluster::insert_rules::{Collation, IndexDefinition, KeyColumn as DefinedColumn};
+use pagemill_cluster::collations::Collation;
+use pagemill_cluster::insert_rules::{IndexDefinition, KeyColumn as DefinedColumn};
 use pagemill_cluster::{ClassRow, Database, Relation};
 use pagemill_format::btree_builder::BtreeOptions;
 use pagemill_format::index_tuple_builder::IndexForm;

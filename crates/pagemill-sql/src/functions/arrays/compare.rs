@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use arrow::array::ArrayRef;
-use pagemill_cluster::insert_rules::Collation;
+use pagemill_cluster::collations::Collation;
 use pagemill_types::order::ValueOrder;
 
 use super::super::rows::{Made, Outcome};

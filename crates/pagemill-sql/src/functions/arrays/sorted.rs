@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
-use pagemill_cluster::insert_rules::Collation;
+use pagemill_cluster::collations::Collation;
 use pagemill_format::Oid;
 use pagemill_types::order::ValueOrder;
 
