@@ -125,6 +125,7 @@ fn convert(
         return Err(StatementError::new(SqlState::CANNOT_COERCE, message).into());
     };
     let (plain, own) = (collated(catalog, target.oid), typed.ty.collation);
+    let is_collated = typed.is_collated;
     let mut made = match way {
         Pathway::Relabel => relabel(catalog, typed, plain),
         Pathway::Text => text_form::cast(catalog, typed, plain),
@@ -148,6 +149,7 @@ fn convert(
     // A value keeps its own from type to type.
     if made.ty.collation != Oid(0) && own != Oid(0) {
         made.ty.collation = own;
+        made.is_collated = is_collated;
     }
     Ok(made)
 }
@@ -394,7 +396,14 @@ pub(crate) fn brought_with_rows(
     arguments: Vec<Typed>,
 ) -> Result<Vec<Typed>> {
     let bring = |(typed, wanted): (Typed, &Oid)| bring(catalog, typed, *wanted);
-    arguments.into_iter().zip(&chosen.arguments).map(bring).collect()
+    let brought = arguments.into_iter().zip(&chosen.arguments).map(bring);
+    let mut brought = brought.collect::<Result<Vec<Typed>>>()?;
+    // What COLLATE names for one argument is the collation of the call.
+    if let Some(named) = named_collation(catalog, &brought)? {
+        let texts = brought.iter_mut().filter(|argument| argument.ty.collation != Oid(0));
+        texts.for_each(|text| text.ty.collation = named);
+    }
+    Ok(brought)
 }
 
 fn bring(catalog: &Arc<Catalog>, typed: Typed, wanted: Oid) -> Result<Typed> {
@@ -428,14 +437,17 @@ pub(crate) fn collated(catalog: &Catalog, oid: Oid) -> PgType {
 pub(crate) fn result_type(catalog: &Catalog, oid: Oid, parts: &[Typed]) -> Result<PgType> {
     let own = collated(catalog, oid);
     match own.collation != Oid(0) && parts.iter().any(|part| part.ty.collation != Oid(0)) {
-        true => Ok(PgType { collation: result_collation(parts)?, ..own }),
+        true => Ok(PgType { collation: result_collation(catalog, parts)?, ..own }),
         false => Ok(own),
     }
 }
 
-/// The collation of what is made of several: one that a part brings and that is not the default, else the default. Which of
-/// two others wins depends on how each came about, and is not followed here.
-pub(crate) fn result_collation(parts: &[Typed]) -> Result<Oid> {
+/// The collation of what is made of several: one that COLLATE names, else one that a part brings and that is not the default, else
+/// the default. Of two others neither is taken: the server says so as soon as it matters, and here it is refused at once.
+pub(crate) fn result_collation(catalog: &Catalog, parts: &[Typed]) -> Result<Oid> {
+    if let Some(named) = named_collation(catalog, parts)? {
+        return Ok(named);
+    }
     let mut found = DEFAULT_COLLATION;
     for part in parts {
         match part.ty.collation {
@@ -445,6 +457,22 @@ pub(crate) fn result_collation(parts: &[Typed]) -> Result<Oid> {
         }
     }
     Ok(found)
+}
+
+/// The collation that COLLATE names for one of several, or for more than one.
+///
+/// # Errors
+/// Of two different ones.
+pub(crate) fn named_collation(catalog: &Catalog, parts: &[Typed]) -> Result<Option<Oid>> {
+    let mut named = parts.iter().filter(|part| part.is_collated).map(|part| part.ty.collation);
+    let Some(first) = named.next() else { return Ok(None) };
+    let Some(other) = named.find(|other| *other != first) else { return Ok(Some(first)) };
+    let [first, other] = [first, other].map(|oid| {
+        catalog.collation(oid).map_or_else(|| oid.0.to_string(), |row| row.name.clone())
+    });
+    let message =
+        format!("collation mismatch between explicit collations \"{first}\" and \"{other}\"");
+    Err(StatementError::new(SqlState::COLLATION_MISMATCH, message).into())
 }
 
 /// A call of a function with arguments of its types.

@@ -219,6 +219,8 @@ impl SqlState {
     pub const INVALID_COLUMN_REFERENCE: Self = Self("42P10");
     pub const DENIED: Self = Self("42501");
     pub const INDETERMINATE_COLLATION: Self = Self("42P22");
+    /// Two collations are named for one value.
+    pub const COLLATION_MISMATCH: Self = Self("42P21");
     pub const WINDOWING_ERROR: Self = Self("42P20");
     pub const CANNOT_COERCE: Self = Self("42846");
     pub const QUERY_CANCELED: Self = Self("57014");

@@ -59,6 +59,8 @@ pub(crate) struct Typed {
     pub(crate) denied: Option<Arc<str>>,
     /// Of what is a column of a relation as it stands.
     pub(crate) origin: Option<ColumnOrigin>,
+    /// True of what COLLATE was said of, so that its collation goes before those of others.
+    pub(crate) is_collated: bool,
 }
 
 /// Which column a value is, as clients are told.
@@ -73,7 +75,8 @@ pub struct ColumnOrigin {
 impl Typed {
     pub(crate) fn new(expr: Expr, ty: PgType, carrier: DataType) -> Self {
         let (literal, parameter, row, denied, origin) = (None, None, None, None, None);
-        Self { expr, ty, carrier, literal, parameter, row, denied, origin }
+        let is_collated = false;
+        Self { expr, ty, carrier, literal, parameter, row, denied, origin, is_collated }
     }
 
     /// A literal without a type.

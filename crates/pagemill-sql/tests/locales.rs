@@ -77,7 +77,7 @@ const ANSWERED: [&str; 33] = [
 
 /// Which collation a value has by where it comes from: domains and arrays have that of their column, names that of C, which they keep as
 /// texts, and what is made of several values has theirs.
-const DERIVED: [&str; 22] = [
+const DERIVED: [&str; 27] = [
     "select w, id from words order by w",
     "select min(w), max(s), min(p), max(ws), min(ps), max(n) from words",
     "select id from words where w < 'b' and s < 'c' order by id",
@@ -100,6 +100,69 @@ const DERIVED: [&str; 22] = [
     "select relname::text q from pg_class where relname ~ '^(words|parts|texts|Pg)' union select 'C'::text order by 1",
     "select t from (values ('a'), ('B'), ('É')) v(t) full join (select 'b' collate \"C\" t) q using (t) order by t",
     "select words, n from words order by n collate \"C\", id",
+    "select count(*) from texts where g < 'z' collate \"C\" or 'É' collate \"default\" > g",
+    "select id from words order by n collate \"default\", id",
+    "select g ilike 'É' collate \"C\", g ~* 'é' collate \"C\" from texts order by id",
+    "select n < 'b' collate \"default\", n > 'a'::text collate \"default\", least(n, 'b' collate \"default\"), greatest(p collate \"default\", w) from words order by id",
+    "select g || 'x' collate \"C\" < 'a', coalesce(p, g collate \"default\") < 'a' from texts join words using (id) order by id",
+];
+
+/// Indexes in the order of a locale, which the two statements after it find rows by.
+const KEYED: &str = "\
+create table keyed(k text primary key, g text collate german, s text collate stale, c char(8), id int);
+insert into keyed select t || id, nullif(t, ''), t, left(t, 8), id from given;
+create index keyed_g on keyed(g desc nulls last, id);
+create index keyed_c on keyed(c);
+create index keyed_s on keyed(s);
+create table laid as select k from keyed order by k;
+create index laid_k on laid using brin(k) with (pages_per_range = 2);
+delete from keyed where id % 5 = 0;
+update keyed set id = -id where id % 7 = 0;
+";
+
+/// How rows of these are come by, beside what they are.
+const BY_INDEX: [(&str, &str); 16] = [
+    ("select id from keyed where k = 'Straße77'", "index keyed_pkey, "),
+    (
+        "select k, id from keyed where k in ('a', 'É1', 'co-op6', 'ß12') order by k",
+        "index keyed_pkey, ",
+    ),
+    ("select k from keyed where k > 'Ä9' and k < 'äa' order by k", "index keyed_pkey, "),
+    (
+        "select id, k from keyed where k between 'co-op' and 'coop4' order by id",
+        "index keyed_pkey, ",
+    ),
+    ("select id from keyed where 'Z' <= k and 'Z0' > k order by id", "index keyed_pkey, "),
+    ("select k, id from keyed order by k limit 5", "index keyed_pkey in its order, "),
+    (
+        "select k, id from keyed where k >= 'é' order by k desc limit 5",
+        "index keyed_pkey in its order backward, ",
+    ),
+    ("select min(k), max(k) from keyed", "index keyed_pkey in its order, "),
+    (
+        "select min(k), max(k) from keyed where k < 'ñ' and id > 0",
+        "index keyed_pkey in its order, ",
+    ),
+    (
+        "select g, id from keyed order by g desc nulls last, id limit 7",
+        "index keyed_g in its order, ",
+    ),
+    (
+        "select g, id from keyed where g < 'ä' order by g, id desc limit 7",
+        "index keyed_g in its order backward, ",
+    ),
+    ("select id from keyed where c = 'ß  ' order by id", "index keyed_c, "),
+    ("select id, c from keyed where c > 'Ñ' and c <= 'ñ0' order by id", "index keyed_c, "),
+    ("select count(*) from laid where k >= 'b' and k < 'e'", "index laid_k, which leaves "),
+    // Of these an index has another order, or one that is not known here.
+    (
+        "select count(*) from keyed where k > 'Z' collate \"C\" and g < 'z' collate \"C\"",
+        "whole table, ",
+    ),
+    (
+        "select count(*) from keyed where s = 'Straße'",
+        "keyed_s (in a collation that may sort otherwise here)",
+    ),
 ];
 
 const REFUSED: [(&str, &str); 4] = [
@@ -179,6 +242,12 @@ fn with_locales() -> Result<()> {
     for statement in ANSWERED.into_iter().chain(DERIVED) {
         same_rows(&server, &stopped, statement)?;
     }
+    for (statement, access) in BY_INDEX {
+        same_rows(&server, &stopped, statement)?;
+        let output = ours(&stopped, &format!("explain analyze {statement}"))?;
+        let plan = String::from_utf8_lossy(&output.stdout);
+        ensure!(plan.contains(access), "{statement}: not by {access}\n{plan}");
+    }
     for (statement, why) in REFUSED {
         let output = ours(&stopped, statement)?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -233,6 +302,8 @@ fn fill(server: &TestCluster, scratch: &Path) -> Result<()> {
     server.psql_file("postgres", &file, &[])?;
     server.psql("postgres", "insert into texts select id, t, t, t, t, t, left(t, 8) from given")?;
     server.psql("postgres", "insert into texts values (-1)")?;
+    server.psql("postgres", KEYED)?;
+    server.psql("postgres", "vacuum analyze keyed, laid")?;
     Ok(())
 }
 

@@ -474,6 +474,7 @@ impl Binder<'_> {
             return Err(at(StatementError::new(SqlState::UNDEFINED_OBJECT, message), last));
         };
         typed.ty.collation = row.oid;
+        typed.is_collated = true;
         Ok(typed)
     }
 }

@@ -116,7 +116,7 @@ impl Binder<'_> {
         let query = function.query(&catalog).map_err(within)?;
         let mut typed = brought_with_rows(&catalog, chosen, arguments.typed)?;
         // All of them have the one collation that the call has.
-        let collation = result_collation(&typed)?;
+        let collation = result_collation(&catalog, &typed)?;
         for argument in typed.iter_mut().filter(|argument| argument.ty.collation != Oid(0)) {
             argument.ty.collation = collation;
         }

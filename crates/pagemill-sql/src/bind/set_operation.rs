@@ -199,7 +199,7 @@ impl Binder<'_> {
             coerce(&self.catalog, typed, PgType::new(common), implicit)
         };
         let mut brought = given.into_iter().map(bring).collect::<Result<Vec<Typed>>>()?;
-        let collation = crate::coerce::result_collation(&brought)?;
+        let collation = crate::coerce::result_collation(&self.catalog, &brought)?;
         for typed in &mut brought {
             typed.ty.modifier = target.modifier;
             if typed.ty.collation != Oid(0) {

@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use pagemill_format::Oid;
 
 use super::{Build, Implementation, keys, row_keys};
+use crate::coerce::named_collation;
 use crate::error::{Result, unsupported};
 use crate::typed::Typed;
 use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION};
@@ -118,9 +119,13 @@ fn name_order(key: &str) -> Option<Operator> {
     })
 }
 
-/// A name's collation is C, and counts for a text without one of its own.
+/// A name's collation is C, and counts for a text without one of its own, unless COLLATE names one.
 fn name_by_text(build: &Build<'_>) -> Result<Typed> {
     let operator = name_order(build.key).expect("only these come here"); // infallible: by find
+    if named_collation(build.catalog, build.arguments)?.is_some() {
+        let (left, right) = keys::ordered(build.catalog, &build.arguments[0], &build.arguments[1])?;
+        return Ok(build.done(binary_expr(left, operator, right), DataType::Boolean));
+    }
     let has_own = |typed: &Typed| {
         let none = [Oid(0), DEFAULT_COLLATION, C_COLLATION, POSIX_COLLATION];
         !none.contains(&typed.ty.collation)

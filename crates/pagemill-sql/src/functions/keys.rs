@@ -48,6 +48,7 @@ use super::row_keys::{self, Asked, is_of_rows, row_key};
 use super::rows::one;
 use super::{KernelCall, call_kernel, collations, numeric, text_search};
 use crate::catalog::{Catalog, CollationRow, TypeRow};
+use crate::coerce::named_collation;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::resolve;
 use crate::typed::Typed;
@@ -268,7 +269,7 @@ pub(crate) fn ordered(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(E
     if !is_text(a) || !is_text(b) {
         return order_pair(catalog, a, b);
     }
-    let collation = common_collation(a, b)?;
+    let collation = common_collation(catalog, a, b)?;
     if is_by_bytes(catalog, collation) {
         return order_pair(catalog, a, b);
     }
@@ -312,7 +313,7 @@ fn pair(
         }
         (Class::Text | Class::PaddedText, Class::Text | Class::PaddedText)
         | (Class::Array, Class::Array) => {
-            let collation = common_collation(a, b)?;
+            let collation = common_collation(catalog, a, b)?;
             let with = |typed: &Typed| {
                 let mut typed = typed.clone();
                 typed.ty.collation = collation;
@@ -324,8 +325,11 @@ fn pair(
     }
 }
 
-/// The collation of two texts: one that is not the default wins.
-fn common_collation(a: &Typed, b: &Typed) -> Result<Oid> {
+/// The collation of two texts: one that COLLATE names wins, then one that is not the default.
+fn common_collation(catalog: &Catalog, a: &Typed, b: &Typed) -> Result<Oid> {
+    if let Some(named) = named_collation(catalog, &[a.clone(), b.clone()])? {
+        return Ok(named);
+    }
     match (a.ty.collation, b.ty.collation) {
         (x, y) if x == y => Ok(x),
         (x, Oid(0) | DEFAULT_COLLATION) => Ok(x),
