@@ -22,10 +22,20 @@ use crate::error::{Error, Remedy, Result, RowPlace, Unfit};
 use crate::options::InfinityChoice;
 use crate::plan::Plan;
 
-/// Rows of a batch, about.
-const BATCH_ROWS: usize = 8192;
-/// Bytes of a batch, about: one with larger values has fewer rows.
-const BATCH_BYTES: usize = 16 << 20;
+/// How large a batch is made, about: one with larger values has fewer rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchSize {
+    /// So many rows.
+    pub rows: usize,
+    /// Or rows of so many bytes.
+    pub bytes: usize,
+}
+
+impl Default for BatchSize {
+    fn default() -> Self {
+        Self { rows: 8192, bytes: 16 << 20 }
+    }
+}
 
 /// A record batch in the making; one per thread and relation.
 pub struct BatchBuilder {
@@ -41,6 +51,7 @@ pub struct BatchBuilder {
     /// How values are stored of the columns behind those of the plan.
     stored_forms: Vec<BinaryBuilder>,
     context: Context,
+    size: BatchSize,
 }
 
 /// What the header of a row's tuple says, as it is stored.
@@ -84,7 +95,14 @@ impl BatchBuilder {
             headers: None,
             stored_forms: Vec::new(),
             context: Context { lookups, transcoder, infinity, buffer },
+            size: BatchSize::default(),
         })
+    }
+
+    /// For batches of this size.
+    #[must_use]
+    pub fn of_size(self, size: BatchSize) -> Self {
+        Self { size, ..self }
     }
 
     /// For rows that have other columns in front of those of the plan.
@@ -150,7 +168,7 @@ impl BatchBuilder {
     /// True when it is time to [`finish`](Self::finish) the batch.
     pub fn is_full(&self) -> bool {
         let bytes = || self.columns.iter().map(ColumnBuilder::bytes).sum::<usize>();
-        self.len() >= BATCH_ROWS || bytes() >= BATCH_BYTES
+        self.len() >= self.size.rows || bytes() >= self.size.bytes
     }
 
     /// Pages that the values led to which were found in caches, and those that were read.

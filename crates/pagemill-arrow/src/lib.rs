@@ -22,7 +22,7 @@ mod sink;
 mod table_part;
 
 pub use answer_file::{AnswerColumn, AnswerFile, AnswerSchema, NumericExtents};
-pub use batch_builder::{BatchBuilder, RowHeader};
+pub use batch_builder::{BatchBuilder, BatchSize, RowHeader};
 pub use error::{Error, Remedy, Result, RowPlace, Unfit};
 pub use export::{ArrowExport, ArrowSink, BlockRange};
 pub use options::{

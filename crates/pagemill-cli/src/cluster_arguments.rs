@@ -178,6 +178,17 @@ pub enum DamageChoice {
     Skip,
 }
 
+/// What texts are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextOrderChoice {
+    /// The collation's library here, if it has the version that the cluster recorded; else the statement is refused
+    Recorded,
+    /// The C library here, whatever its version, with a notice
+    Here,
+    /// Their bytes, as with servers on Alpine Linux and macOS, with a notice
+    Bytes,
+}
+
 /// The database that is read.
 #[derive(Debug, Args)]
 pub struct DatabaseArgument {

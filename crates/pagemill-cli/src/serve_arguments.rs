@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::cluster_arguments::{CommonArguments, RecoveryArguments};
+use crate::cluster_arguments::{CommonArguments, RecoveryArguments, TextOrderChoice};
 use crate::failure::UsageError;
 use crate::served_directories::{DirectoryArguments, ServedDirectory, of_each_directory};
 use crate::sizes::default_jobs;
@@ -99,6 +99,9 @@ pub struct ServeArguments {
     /// All statements share it. Those that sort, group or join large tables wait for each other: one runs at a time for each 128MB.
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<usize>,
+    /// What texts are ordered by where the cluster does not tell it for certain
+    #[arg(long, value_enum, value_name = "HOW", default_value = "recorded")]
+    pub text_order: TextOrderChoice,
     /// The workers that may run statements.
     #[command(flatten)]
     pub on_workers: OnWorkersArguments,

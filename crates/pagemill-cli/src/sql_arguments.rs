@@ -10,7 +10,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use pagemill_cluster::recovery::plan::TimelineChoice;
 
-use crate::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
+use crate::cluster_arguments::{
+    CommonArguments, DatabaseArgument, RecoveryArguments, TextOrderChoice,
+};
 use crate::sizes::default_jobs;
 use crate::values::memory_size;
 use crate::worker_arguments::{OnWorkersArguments, WorkerStatementArguments};
@@ -79,6 +81,9 @@ pub struct SqlArguments {
     /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<usize>,
+    /// What texts are ordered by where the cluster does not tell it for certain
+    #[arg(long, value_enum, value_name = "HOW", default_value = "recorded")]
+    pub text_order: TextOrderChoice,
     /// The workers that may run it.
     #[command(flatten)]
     pub on_workers: OnWorkersArguments,

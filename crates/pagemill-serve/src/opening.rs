@@ -15,7 +15,7 @@ use pagemill_cluster::{Cluster, DirectoryWitness};
 use pagemill_engine::{OnDamage, ScanOrder};
 use pagemill_io::HostFiles;
 use pagemill_sql::named_workers::NamedWorkers;
-use pagemill_sql::session::{SessionOptions, StatementMemory};
+use pagemill_sql::session::{SessionOptions, StatementMemory, TextOrder};
 use pagemill_sql::shell::told;
 
 use crate::access::Access;
@@ -28,6 +28,7 @@ pub struct Opener {
     directories: &'static [ServedDirectory],
     /// Of all databases together.
     memory: Option<StatementMemory>,
+    text_order: TextOrder,
     /// Files with the certificate and its key.
     certificate: Option<(PathBuf, PathBuf)>,
     /// Whether clients come over TCP, too, and roles are needed before databases are.
@@ -48,6 +49,7 @@ impl Opener {
         Ok(Self {
             directories: arguments.directories()?.leak(),
             memory: arguments.memory.map(StatementMemory::new),
+            text_order: arguments.text_order.into(),
             certificate,
             is_networked: !arguments.listen.is_empty(),
             on_workers: &arguments.on_workers,
@@ -88,6 +90,7 @@ impl Opener {
                 DamageChoice::Stop => OnDamage::Stop,
                 DamageChoice::Skip => OnDamage::Skip,
             },
+            text_order: self.text_order,
         };
         // Workers know the directory by the name that links lead to, which may be another by now than when it was resolved.
         let path = common.pgdata.as_deref().map_or_else(|| session.directory(), Ok)?;

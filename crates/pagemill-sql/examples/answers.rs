@@ -14,7 +14,7 @@ use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument};
 use pagemill_cli::session::Session as Opened;
 use pagemill_engine::{OnDamage, ScanOrder};
 use pagemill_sql::output::{Output, OutputFormat};
-use pagemill_sql::session::{Session, SessionOptions};
+use pagemill_sql::session::{Session, SessionOptions, TextOrder};
 
 /// How long a statement may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -33,7 +33,13 @@ fn main() -> Result<()> {
     let database = opened.database(&arguments.database.dbname)?;
     let jobs = usize::from(arguments.common.jobs);
     let scan = opened.scan_options(ScanOrder::default());
-    let options = SessionOptions { jobs, memory: None, scan, on_damage: OnDamage::Stop };
+    let options = SessionOptions {
+        jobs,
+        memory: None,
+        scan,
+        on_damage: OnDamage::Stop,
+        text_order: TextOrder::default(),
+    };
     let session = Session::open(&database, options)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(jobs).enable_time().build()?;

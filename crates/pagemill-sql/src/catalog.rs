@@ -11,6 +11,7 @@ mod rows;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use pagemill_cli::cluster_arguments::TextOrderChoice;
 use pagemill_cluster::{
     Database, InputCatalog, Relation, SearchIndexes, UnknownTypes, ValueCatalog,
 };
@@ -68,6 +69,36 @@ fn no_label(number: u32) -> StatementError {
     )
 }
 
+/// What the order of texts is taken to be where the cluster does not tell it for certain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TextOrder {
+    /// Nothing: such a statement is refused.
+    #[default]
+    Recorded,
+    /// What the C library of this machine has, whatever its version.
+    Here,
+    /// That of the texts' bytes.
+    Bytes,
+}
+
+impl From<TextOrderChoice> for TextOrder {
+    fn from(choice: TextOrderChoice) -> Self {
+        match choice {
+            TextOrderChoice::Recorded => Self::Recorded,
+            TextOrderChoice::Here => Self::Here,
+            TextOrderChoice::Bytes => Self::Bytes,
+        }
+    }
+}
+
+/// What was taken for granted.
+#[derive(Debug, Default)]
+struct Assumptions {
+    all: Vec<String>,
+    /// So many of them were told.
+    told: usize,
+}
+
 /// What names in a statement can mean in one database.
 pub struct Catalog {
     values: ValueCatalog,
@@ -87,6 +118,8 @@ pub struct Catalog {
     statistics: OnceLock<AllStatistics>,
     enums: Mutex<HashMap<Oid, Arc<EnumOrder>>>,
     locales: Mutex<HashMap<String, Arc<LocaleOrder>>>,
+    text_order: TextOrder,
+    assumptions: Mutex<Assumptions>,
     /// Collations of columns that have another than their type's.
     column_collations: HashMap<(Oid, Box<[u8]>), Oid>,
     /// By the table.
@@ -131,6 +164,8 @@ impl Catalog {
             statistics: OnceLock::new(),
             enums: Mutex::default(),
             locales: Mutex::default(),
+            text_order: TextOrder::default(),
+            assumptions: Mutex::default(),
             column_collations: HashMap::new(),
             search_indexes: Mutex::default(),
             open_indexes: IndexPool::default(),
@@ -148,6 +183,33 @@ impl Catalog {
         read.read_default_collation()?;
         read.read_column_collations()?;
         Ok(read)
+    }
+
+    /// The same, with what the order of texts is taken to be.
+    #[must_use]
+    pub fn with_text_order(self, text_order: TextOrder) -> Self {
+        Self { text_order, ..self }
+    }
+
+    /// What the order of texts is taken to be where it is not certain.
+    pub(crate) fn text_order(&self) -> TextOrder {
+        self.text_order
+    }
+
+    /// Notes what is taken for granted.
+    pub(crate) fn assume(&self, what: String) {
+        let mut known = self.assumptions.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.all.contains(&what) {
+            known.all.push(what);
+        }
+    }
+
+    /// What was taken for granted since this was last asked.
+    pub(crate) fn new_assumptions(&self) -> Vec<String> {
+        let mut known = self.assumptions.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = known.all[known.told..].to_vec();
+        known.told = known.all.len();
+        new
     }
 
     /// The indexes that are open for searches.

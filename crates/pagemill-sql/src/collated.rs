@@ -1,4 +1,5 @@
-//! COLLATE behind a cast, `x::text COLLATE "C"`, with the parentheses that the parser wants: `(x::text) COLLATE "C"`.
+//! COLLATE behind a cast, `x::text COLLATE "C"`, or behind a name with a point in it, `t.a COLLATE "C"`, with the parentheses that the
+//! parser wants: `(x::text) COLLATE "C"`.
 //!
 //! Invariant: a cast and COLLATE bind more tightly than all else that may stand before them, so that the parentheses change
 //! nothing. What is before COLLATE in another form is left as it is.
@@ -17,7 +18,7 @@ pub(crate) fn in_parentheses(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut around: Vec<(usize, usize)> = Vec::new();
     for at in 1..seen.len() {
         if is_word(Some(seen[at]), "collate")
-            && let Some(begin) = cast_before(&seen, at)
+            && let Some(begin) = cast_before(&seen, at).or_else(|| name_before(&seen, at))
         {
             around.push((places[begin], places[at]));
         }
@@ -35,6 +36,17 @@ pub(crate) fn in_parentheses(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         all.push(token);
     }
     all
+}
+
+/// Where a name begins that ends before a place, of those that the parser takes otherwise: COLLATE behind `t.a` for a part of `a`, and
+/// a name that is that of a type for the beginning of a constant.
+fn name_before(seen: &[&Token], end: usize) -> Option<usize> {
+    const TYPES: [&str; 7] = ["box", "circle", "line", "lseg", "path", "point", "polygon"];
+    let last = end.checked_sub(1)?;
+    let Token::Word(word) = seen[last] else { return None };
+    let begin = path(seen, last);
+    let is_type = word.quote_style.is_none() && TYPES.contains(&&*word.value.to_lowercase());
+    (begin < last || is_type).then_some(begin)
 }
 
 /// Where a cast begins that ends before a place.
@@ -144,6 +156,8 @@ mod tests {
             ("f.g(a)::varchar(3) collate c", "(f.g(a)::varchar(3) )collate c"),
             ("a[1]::text collate c", "(a[1]::text )collate c"),
             ("a collate c", "a collate c"),
+            ("where t.a collate c < s.t.b collate c", "where (t.a )collate c < (s.t.b )collate c"),
+            ("order by path collate c", "order by (path )collate c"),
             ("a::character varying collate c", "(a::character varying )collate c"),
             ("case when a then b::text end collate c", "case when a then b::text end collate c"),
             ("('a'::text) collate c", "('a'::text) collate c"),

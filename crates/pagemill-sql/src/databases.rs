@@ -69,7 +69,7 @@ impl Databases {
                 shown(own)
             ));
         }
-        let found = Arc::new(Catalog::read(&database)?);
+        let found = Arc::new(Catalog::read(&database)?.with_text_order(self.own.text_order()));
         opened.insert(key, found.clone());
         Ok(found)
     }

@@ -112,7 +112,7 @@ fn known(error: &(dyn std::error::Error + 'static)) -> Option<StatementError> {
     match error.downcast_ref::<DataFusionError>() {
         Some(DataFusionError::ResourcesExhausted(what)) => {
             let what = what.lines().next().unwrap_or_default();
-            Some(StatementError::new(SqlState("53200"), format!("out of memory: {what}")))
+            Some(StatementError::new(SqlState::OUT_OF_MEMORY, format!("out of memory: {what}")))
         }
         _ => None,
     }
@@ -202,7 +202,9 @@ impl SqlState {
     pub const DIVISION_BY_ZERO: Self = Self("22012");
     pub const INVALID_PARAMETER: Self = Self("22023");
     pub const INVALID_TEXT: Self = Self("22P02");
+    pub const SUCCESS: Self = Self("00000");
     pub const READ_ONLY: Self = Self("25006");
+    pub const OUT_OF_MEMORY: Self = Self("53200");
     pub const INVALID_LOGARITHM: Self = Self("2201E");
     pub const INVALID_POWER: Self = Self("2201F");
     pub const INVALID_REGULAR_EXPRESSION: Self = Self("2201B");

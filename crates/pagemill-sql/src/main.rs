@@ -40,7 +40,7 @@ use pagemill_sql::PLANNING_STACK;
 use pagemill_sql::files::NamedFile;
 use pagemill_sql::named_workers::NamedWorkers;
 use pagemill_sql::output::OutputFormat;
-use pagemill_sql::session::{Session, SessionOptions, StatementMemory};
+use pagemill_sql::session::{Session, SessionOptions, StatementMemory, TextOrder};
 use pagemill_sql::shell::{MOST_BYTES, Shell, ShellOptions, Target, told};
 use tokio::runtime::Builder;
 
@@ -133,7 +133,8 @@ fn definitions(arguments: &LsArguments) -> Result<Completion> {
     let jobs = usize::from(arguments.common.jobs);
     let scan = opened.scan_options(ScanOrder::default());
     let on_damage = on_damage(arguments.common.on_damage);
-    let options = SessionOptions { jobs, memory: None, scan, on_damage };
+    let text_order = TextOrder::default();
+    let options = SessionOptions { jobs, memory: None, scan, on_damage, text_order };
     let session = Session::open(&database, options).map_err(told)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(jobs)
@@ -176,6 +177,7 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
         memory: arguments.memory.map(StatementMemory::new),
         scan: opened.scan_options(ScanOrder::default()),
         on_damage: on_damage(arguments.common.on_damage),
+        text_order: arguments.text_order.into(),
     };
     refuse_same_names("--cluster", arguments.clusters.iter().map(|named| &named.name))?;
     refuse_same_names("--table", arguments.tables.iter().map(|named| &named.name))?;

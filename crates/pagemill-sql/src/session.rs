@@ -29,6 +29,7 @@ use sqlparser::ast::{DescribeAlias, Statement};
 
 use crate::bind::type_of_text;
 use crate::catalog::Catalog;
+pub use crate::catalog::TextOrder;
 use crate::databases::Databases;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::files::{Files, NamedFile};
@@ -57,6 +58,8 @@ pub struct SessionOptions {
     pub scan: ScanOptions,
     /// What damage does.
     pub on_damage: OnDamage,
+    /// What texts are ordered by where that is not certain.
+    pub text_order: TextOrder,
 }
 
 /// A database that answers statements.
@@ -121,7 +124,7 @@ impl Session {
             let name = encoding_name(encoding).unwrap_or("an unknown encoding");
             return unsupported(format!("SQL on a database in {name}"));
         }
-        let catalog = Arc::new(Catalog::read(database)?);
+        let catalog = Arc::new(Catalog::read(database)?.with_text_order(options.text_order));
         let databases = Databases::new(&catalog, Arc::default());
         let (files, context) = (Files::default(), engine::context(&options)?);
         Ok(Self {
@@ -188,7 +191,8 @@ impl Session {
                 None => self.configured_styles()?,
             },
         };
-        let mut catalog = Catalog::read(&self.catalog.database().for_session(names))?;
+        let catalog = Catalog::read(&self.catalog.database().for_session(names))?;
+        let mut catalog = catalog.with_text_order(self.options.text_order);
         if let Some(role) = catalog.restricted_role(user.as_bytes())? {
             catalog.restrict(role)?;
         }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! what can spill ────► equal shares of SPILLABLE parts of the whole
-//! what cannot ───────► the rest of the whole, and of the others' part what they have not taken
+//! merges of sorts ───► equal shares of MERGES parts of it
+//! all else ──────────► the rest of the whole, and of the others' parts what they have not taken
 //! ```
 //!
 //! The engine's own pool of shares gives all of the memory to what can spill: sorts then hold it all when the merge of their runs,
@@ -10,6 +11,7 @@
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
@@ -21,6 +23,10 @@ use crate::admission::Admission;
 /// Of so many parts of the memory, so many are for what can spill.
 const PARTS: usize = 8;
 const SPILLABLE: usize = 5;
+/// And so many for the merges of sorted runs: one that took all would leave nothing for that of another thread, which does not wait.
+const MERGES: usize = 2;
+/// How the engine names a merge.
+const MERGE: &str = "ExternalSorterMerge";
 
 /// What all statements may take together, of any number of sessions.
 #[derive(Debug, Clone)]
@@ -56,12 +62,20 @@ struct SharesPool {
     bytes: usize,
     spillable: FairSpillPool,
     others: GreedyMemoryPool,
+    /// How many merges there are.
+    merges: AtomicUsize,
 }
 
 impl SharesPool {
     fn new(bytes: usize) -> Self {
         let spillable = FairSpillPool::new(bytes / PARTS * SPILLABLE);
-        Self { bytes, spillable, others: GreedyMemoryPool::new(bytes) }
+        let (others, merges) = (GreedyMemoryPool::new(bytes), AtomicUsize::new(0));
+        Self { bytes, spillable, others, merges }
+    }
+
+    /// What a merge may hold.
+    fn merge_share(&self) -> usize {
+        self.bytes / PARTS * MERGES / self.merges.load(Ordering::Relaxed).max(1)
     }
 
     fn of(&self, consumer: &MemoryConsumer) -> &dyn MemoryPool {
@@ -75,10 +89,12 @@ impl MemoryPool for SharesPool {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
+        self.merges.fetch_add(usize::from(is_merge(consumer)), Ordering::Relaxed);
         self.of(consumer).register(consumer);
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
+        self.merges.fetch_sub(usize::from(is_merge(consumer)), Ordering::Relaxed);
         self.of(consumer).unregister(consumer);
     }
 
@@ -92,15 +108,13 @@ impl MemoryPool for SharesPool {
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let consumer = reservation.consumer();
-        let (wanted, bytes) = (self.reserved().saturating_add(additional), self.bytes);
-        if wanted > bytes {
-            let what = format!(
-                "{} needs {additional} bytes more than the {bytes} of --memory leave it",
-                consumer.name()
-            );
-            return Err(DataFusionError::ResourcesExhausted(what));
+        let is_too_much = self.reserved().saturating_add(additional) > self.bytes;
+        let share = if is_merge(consumer) { self.merge_share() } else { usize::MAX };
+        if is_too_much || reservation.size().saturating_add(additional) > share {
+            return Err(exhausted(consumer, additional, self.bytes));
         }
-        self.of(consumer).try_grow(reservation, additional)
+        let grown = self.of(consumer).try_grow(reservation, additional);
+        grown.map_err(|_| exhausted(consumer, additional, self.bytes))
     }
 
     fn reserved(&self) -> usize {
@@ -110,6 +124,36 @@ impl MemoryPool for SharesPool {
     fn memory_limit(&self) -> MemoryLimit {
         MemoryLimit::Finite(self.bytes)
     }
+}
+
+fn is_merge(consumer: &MemoryConsumer) -> bool {
+    consumer.name().starts_with(MERGE)
+}
+
+#[cold]
+fn exhausted(consumer: &MemoryConsumer, additional: usize, bytes: usize) -> DataFusionError {
+    let step = step_of(consumer.name());
+    let what =
+        format!("{step} needs {additional} bytes more than the {bytes} of --memory leave it");
+    DataFusionError::ResourcesExhausted(what)
+}
+
+/// A step by the name that the engine gives it.
+fn step_of(name: &str) -> &str {
+    const STEPS: [(&str, &str); 9] = [
+        ("ExternalSorter", "a sort"),
+        ("TopK", "a sort"),
+        ("HashJoin", "a join"),
+        ("NestedLoopJoin", "a join"),
+        ("CrossJoin", "a join"),
+        ("SMJ", "a join"),
+        ("RecursiveQuery", "WITH RECURSIVE"),
+        ("Repartition", "handing rows from thread to thread"),
+        ("Window", "a window"),
+    ];
+    let known = STEPS.iter().find(|(of, _)| name.starts_with(of)).map(|(_, step)| *step);
+    let is_aggregate = name.contains("Aggregate");
+    known.or(is_aggregate.then_some("an aggregate")).unwrap_or(name)
 }
 
 impl Display for SharesPool {
@@ -135,5 +179,21 @@ mod tests {
         merge.try_grow(100).expect("what the sort gave back");
         assert_eq!(pool.reserved(), 800);
         assert!(sort.try_grow(1).is_err());
+    }
+
+    #[test]
+    fn merges_of_several_threads_have_equal_shares() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(SharesPool::new(800));
+        let merge = |number| MemoryConsumer::new(format!("{MERGE}[{number}]")).register(&pool);
+        let first = merge(0);
+        first.try_grow(200).expect("all that is there for merges");
+        first.shrink(100);
+        let second = merge(1);
+        let refused = first.try_grow(1).unwrap_err().to_string();
+        let wanted = "a sort needs 1 bytes more than the 800 of --memory leave it";
+        assert!(refused.contains(wanted), "{refused}");
+        second.try_grow(100).expect("its half");
+        drop(second);
+        first.try_grow(100).expect("it is alone again");
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
@@ -172,6 +172,29 @@ const REFUSED: [(&str, &str); 4] = [
     ("select id from texts order by t collate \"en-x-icu\"", "its provider is ICU"),
 ];
 
+/// With the order taken for that of the library here, which it is, or for that of bytes.
+const ASSUMED: [(&str, &str, &str, &str); 4] = [
+    ("here", "select id from texts order by s, id", "", "(of version 2.17 of the C library"),
+    (
+        "here",
+        "select max(u), count(*) from texts where u > 'm'",
+        "",
+        "(no version of the C library is recorded",
+    ),
+    (
+        "bytes",
+        "select id from texts order by u, id",
+        "u collate \"C\"",
+        "are ordered by their bytes",
+    ),
+    (
+        "bytes",
+        "select id from keyed where s > 'Z' order by id",
+        "s collate \"C\"",
+        "are ordered by their bytes",
+    ),
+];
+
 /// Texts that differ in accents, case, signs and blanks, of scripts that locales know and do not know.
 fn texts() -> String {
     const PARTS: [&str; 44] = [
@@ -248,6 +271,17 @@ fn with_locales() -> Result<()> {
         let plan = String::from_utf8_lossy(&output.stdout);
         ensure!(plan.contains(access), "{statement}: not by {access}\n{plan}");
     }
+    for (order, statement, by, notice) in ASSUMED {
+        let flags = ["--text-order", order];
+        let output = with_flags(&stopped, &flags, statement)?;
+        let same = match by.split_once(' ') {
+            Some((column, _)) => statement.replace(&format!(" {column}"), &format!(" {by}")),
+            None => statement.to_owned(),
+        };
+        is_as_server(&server, &same, &output)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(said.contains(notice), "{statement}: {said}");
+    }
     for (statement, why) in REFUSED {
         let output = ours(&stopped, statement)?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -308,9 +342,12 @@ fn fill(server: &TestCluster, scratch: &Path) -> Result<()> {
 }
 
 fn same_rows(server: &TestCluster, stopped: &TestCluster, statement: &str) -> Result<()> {
+    is_as_server(server, statement, &ours(stopped, statement)?)
+}
+
+fn is_as_server(server: &TestCluster, statement: &str, output: &Output) -> Result<()> {
     let copy = format!("copy ({statement}) to stdout csv");
     let wanted = server.copy_out("postgres", &copy)?;
-    let output = ours(stopped, statement)?;
     let rows = output.stdout.split_inclusive(|byte| *byte == b'\n').skip(1);
     // An empty text has quotes in both, and NULL has none.
     ensure!(
@@ -321,9 +358,13 @@ fn same_rows(server: &TestCluster, stopped: &TestCluster, statement: &str) -> Re
     Ok(())
 }
 
-fn ours(stopped: &TestCluster, statement: &str) -> Result<std::process::Output> {
+fn ours(stopped: &TestCluster, statement: &str) -> Result<Output> {
+    with_flags(stopped, &[], statement)
+}
+
+fn with_flags(stopped: &TestCluster, flags: &[&str], statement: &str) -> Result<Output> {
     let mut program = Command::new(env!("CARGO_BIN_EXE_pagemill-sql"));
-    program.arg("sql").arg("-D").arg(stopped.data_dir());
+    program.arg("sql").arg("-D").arg(stopped.data_dir()).args(flags);
     program.args(["-d", "postgres", "--format", "csv", statement]);
     Ok(program.output()?)
 }

@@ -7,7 +7,7 @@ use pagemill_cluster::{Cluster, OpenOptions};
 use pagemill_engine::{OnDamage, ScanOptions};
 use pagemill_io::Storage;
 use pagemill_sql::output::{Output, OutputFormat};
-use pagemill_sql::session::{Session, SessionOptions};
+use pagemill_sql::session::{Session, SessionOptions, TextOrder};
 use pagemill_testkit::prepared::{Prepared, PreparedDatabase};
 use pagemill_testkit::{CopyFormat, PgInstall};
 use tokio::runtime::{Builder, Runtime};
@@ -30,7 +30,13 @@ fn every_table_is_read_as_copy_writes_it() -> Result<()> {
     let (mut read, mut refused, mut wrong) = (0, 0, Vec::new());
     for database in prepared.databases() {
         let scan = ScanOptions::default();
-        let options = SessionOptions { jobs: 2, memory: None, scan, on_damage: OnDamage::Stop };
+        let options = SessionOptions {
+            jobs: 2,
+            memory: None,
+            scan,
+            on_damage: OnDamage::Stop,
+            text_order: TextOrder::default(),
+        };
         let session = match Session::open(&cluster.database(&database.name)?, options) {
             Err(error) if error.to_string().starts_with("SQL on a database in ") => continue,
             opened => opened?,

@@ -367,8 +367,12 @@ impl Connection {
         self.out.complete(&format!("COPY {}", answer.rows));
     }
 
-    /// Damage that was left out of an answer.
+    /// Damage that was left out of an answer, and what was taken for granted.
     pub(super) fn tell_losses(&mut self, answer: &Answer) {
+        for notice in &answer.notices {
+            let notice = StatementError::new(SqlState::SUCCESS, notice.clone());
+            report(&mut self.out, Severity::Notice, &notice);
+        }
         for loss in &answer.losses {
             let error = StatementError::new(SqlState::DATA_CORRUPTED, loss.clone());
             report(&mut self.out, Severity::Warning, &error);

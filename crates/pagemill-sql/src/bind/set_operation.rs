@@ -2,10 +2,17 @@
 //!
 //! Source: `transformSetOperationTree` in `src/backend/parser/analyze.c`, PostgreSQL 18.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use datafusion::common::{Column, NullEquality, ScalarValue};
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::{Expr, ExprFunctionExt as _, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::expr::WindowFunction;
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprFunctionExt as _, JoinType, LogicalPlan, LogicalPlanBuilder,
+    WindowFunctionDefinition, lit,
+};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Values};
@@ -18,20 +25,11 @@ use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::row_forms::shown_row;
+use crate::functions::row_payloads::taken_apart;
 use crate::functions::{keys, numeric};
 use crate::resolve::{common_type_of, pathway};
 use crate::typed::{RowField, Typed};
 use crate::types::{PgType, RECORD};
-
-/// Rows with a number among those that are equal, so that they are told apart.
-fn numbered(plan: LogicalPlan, columns: &[BoundColumn], number: &str) -> Result<LogicalPlan> {
-    let keys = columns.iter().map(|column| column.typed.expr.clone()).collect();
-    let numbers = row_number().partition_by(keys).build()?.alias(number);
-    let mut shown: Vec<Expr> = columns.iter().map(|column| column.typed.expr.clone()).collect();
-    shown.push(column(number));
-    let windowed = LogicalPlanBuilder::from(plan).window([numbers])?;
-    Ok(windowed.project(shown)?.build()?)
-}
 
 const NO_TAIL: Tail<'static> = Tail { order_by: &[], limit: None, offset: None, with_ties: false };
 
@@ -92,23 +90,13 @@ impl Binder<'_> {
                 let all = builder.union(right.plan)?.build()?;
                 if is_all { all } else { self.distinct(all, &mut columns, Shown::AllAlike)? }
             }
+            SetOperator::Intersect => {
+                let sides = (builder.build()?, right.plan);
+                self.of_left((JoinType::LeftSemi, is_all), sides, &mut columns)?
+            }
             _ => {
-                self.refuse_strange_keys(&columns, name)?;
-                let left = builder.build()?;
-                let of_rows = |left, right| match op {
-                    SetOperator::Intersect => LogicalPlanBuilder::intersect(left, right, false),
-                    _ => LogicalPlanBuilder::except(left, right, false),
-                };
-                match is_all {
-                    false => of_rows(left, right.plan)?,
-                    true => {
-                        let number = self.fresh("number");
-                        let left = numbered(left, &columns, &number)?;
-                        let found = of_rows(left, numbered(right.plan, &columns, &number)?)?;
-                        let own = columns.iter().map(|column| column.typed.expr.clone());
-                        LogicalPlanBuilder::from(found).project(own)?.build()?
-                    }
-                }
+                let sides = (builder.build()?, right.plan);
+                self.of_left((JoinType::LeftAnti, is_all), sides, &mut columns)?
             }
         };
         Ok(Bound { plan, columns })
@@ -133,14 +121,95 @@ impl Binder<'_> {
         Ok(Bound { plan, columns: Vec::new() })
     }
 
-    fn refuse_strange_keys(&self, columns: &[BoundColumn], name: &str) -> Result<()> {
-        for column in columns {
-            if !keys::is_own_key(&self.catalog, &column.typed)? {
-                let of = self.catalog.type_name(column.typed.ty.oid);
-                return unsupported(format!("{name} of type {of}"));
-            }
+    /// The rows of the left side that have an equal one on the right, or that have none; `columns` are those of both. With ALL each row
+    /// of one side is the equal of one of the other.
+    fn of_left(
+        &mut self,
+        (kind, is_all): (JoinType, bool),
+        (left, right): (LogicalPlan, LogicalPlan),
+        columns: &mut [BoundColumn],
+    ) -> Result<LogicalPlan> {
+        for column in columns.iter_mut() {
+            column.typed = taken_apart(&self.catalog, column.typed.clone())?;
         }
-        Ok(())
+        let of_right = columns.to_vec();
+        let left = match is_all {
+            true => self.as_alike(left, columns)?,
+            false => self.distinct(left, columns, Shown::AllAlike)?,
+        };
+        let (left, left_keys) = self.keyed((left, columns), is_all, true)?;
+        let (right, right_keys) = self.keyed((right, &of_right), is_all, false)?;
+        let equality = NullEquality::NullEqualsNull;
+        let keys = (left_keys, right_keys);
+        let found =
+            LogicalPlanBuilder::from(left).join_detailed(right, kind, keys, None, equality)?;
+        let own = columns.iter().map(|column| column.typed.expr.clone());
+        let own: Vec<Expr> = own.collect();
+        let mut shown = Vec::with_capacity(own.len());
+        for (column_here, expr) in columns.iter_mut().zip(own) {
+            let fresh = self.fresh(&column_here.name);
+            column_here.typed = column_here.typed.with_expr(column(&fresh));
+            shown.push(expr.alias(fresh));
+        }
+        Ok(found.project(shown)?.build()?)
+    }
+
+    /// Rows with the keys of their columns under fresh names, and with a number among those that are equal, so that they are told apart.
+    fn keyed(
+        &mut self,
+        (plan, columns): (LogicalPlan, &[BoundColumn]),
+        is_numbered: bool,
+        keeps_columns: bool,
+    ) -> Result<(LogicalPlan, Vec<Column>)> {
+        let mut shown: Vec<Expr> = Vec::new();
+        if keeps_columns {
+            shown.extend(plan.schema().columns().into_iter().map(Expr::Column));
+        }
+        let mut names = Vec::new();
+        for column_here in columns {
+            let key = keys::equality_key(&self.catalog, &column_here.typed)?;
+            names.push(self.fresh("key"));
+            shown.extend(names.last().map(|name| key.alias(name)));
+        }
+        let mut plan = LogicalPlanBuilder::from(plan).project(shown)?;
+        if is_numbered {
+            let number = self.fresh("number");
+            let keys = names.iter().map(|name| column(name)).collect();
+            plan = plan.window([row_number().partition_by(keys).build()?.alias(&number)])?;
+            names.push(number);
+        }
+        Ok((plan.build()?, names.iter().map(Column::new_unqualified).collect()))
+    }
+
+    /// With ALL: which one of equal values the server shows depends on its plan, so that there must be no two.
+    fn as_alike(&mut self, plan: LogicalPlan, columns: &mut [BoundColumn]) -> Result<LogicalPlan> {
+        let all_keys = columns
+            .iter()
+            .map(|column| keys::equality_key(&self.catalog, &column.typed))
+            .collect::<Result<Vec<Expr>>>()?;
+        let mut windows = Vec::new();
+        for column_here in columns.iter_mut() {
+            if keys::is_own_key(&self.catalog, &column_here.typed)? {
+                continue;
+            }
+            if column_here.typed.is_row() {
+                return unsupported("INTERSECT ALL and EXCEPT ALL of rows");
+            }
+            let value = column_here.typed.expr.clone();
+            let mut end = |function: Arc<AggregateUDF>| -> Result<Typed> {
+                let name = self.fresh(&column_here.name);
+                let function = WindowFunctionDefinition::AggregateUDF(function);
+                let call = Expr::from(WindowFunction::new(function, vec![value.clone()]));
+                windows.push(call.partition_by(all_keys.clone()).build()?.alias(&name));
+                Ok(column_here.typed.with_expr(column(&name)))
+            };
+            let pair = [end(min_udaf())?, end(max_udaf())?];
+            column_here.typed = keys::alike(&self.catalog, &pair);
+        }
+        match windows.is_empty() {
+            true => Ok(plan),
+            false => Ok(LogicalPlanBuilder::from(plan).window(windows)?.build()?),
+        }
     }
 
     /// Both with the same types and carriers, column by column, under the same names.

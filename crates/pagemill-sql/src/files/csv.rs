@@ -40,7 +40,7 @@ pub(super) fn read(catalog: &Catalog, path: &Path, memory: Option<usize>) -> Res
     })
     .or_else(|error| match error {
         EngineError::Cancelled => {
-            fail(SqlState("53200"), "it does not fit into the memory allowed")
+            fail(SqlState::OUT_OF_MEMORY, "it does not fit into the memory allowed")
         }
         other => Err(other.into()),
     })?;

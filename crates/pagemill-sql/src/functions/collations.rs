@@ -2,11 +2,12 @@
 //! letters are to any collation.
 //!
 //! An order changes with the library. So it is used only where the version that the cluster recorded is that of the library
-//! which this program runs with, and the system has the locale.
+//! which this program runs with, and the system has the locale; or where whoever asks says so ([`TextOrder`]), who is told of it then.
 //!
 //! Source: `pg_newlocale_from_collation` and `get_collation_actual_version` in `src/backend/utils/adt/pg_locale.c`,
 //! PostgreSQL 14 to 18.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef};
@@ -21,7 +22,7 @@ use super::keys::strings;
 use super::locale_order::LocaleOrder;
 use super::rows::{Made, Outcome, two};
 use super::{KernelCall, call_kernel};
-use crate::catalog::{Catalog, CollationRow};
+use crate::catalog::{Catalog, CollationRow, TextOrder};
 use crate::error::{Result, StatementError};
 use crate::typed::Typed;
 use crate::types::{COLLATION_OF_ANOTHER_DATABASE, DEFAULT_COLLATION, PgType};
@@ -32,9 +33,35 @@ const UTF8: i32 = 6;
 /// The name of the kernel of such keys.
 pub(crate) const LOCALE_KEY: &str = "locale_key";
 
+/// What compares texts in a collation.
+#[derive(Debug, Clone)]
+pub(crate) struct Collator {
+    pub(crate) collation: Oid,
+    pub(crate) order: Arc<LocaleOrder>,
+}
+
+impl PartialEq for Collator {
+    fn eq(&self, other: &Self) -> bool {
+        self.collation == other.collation
+    }
+}
+
+impl Eq for Collator {}
+
+impl Hash for Collator {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.collation.hash(state);
+    }
+}
+
+/// What compares texts in a collation that is not one of bytes.
+pub(super) fn collator(catalog: &Catalog, collation: Oid) -> Result<Collator> {
+    Ok(Collator { collation, order: known_locale(catalog, collation)? })
+}
+
 /// The key that sorts as texts do in a collation that is not one of bytes.
 pub(super) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
-    check_locale(catalog, typed.ty.collation)?;
+    known_locale(catalog, typed.ty.collation)?;
     let argument = std::slice::from_ref(typed);
     Ok(call_kernel(catalog, (LOCALE_KEY, locale_keys), argument, typed.ty, DataType::Binary).expr)
 }
@@ -46,7 +73,7 @@ pub(crate) const LOCALE_COMPARE: &str = "locale_compare";
 ///
 /// Unlike keys it is there for every two texts, and asks the library once.
 pub(super) fn order(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<Expr> {
-    check_locale(catalog, a.ty.collation)?;
+    known_locale(catalog, a.ty.collation)?;
     let (arguments, kernel) = ([a.clone(), b.clone()], (LOCALE_COMPARE, compared as _));
     let ty = PgType::new(oid::INT4);
     Ok(call_kernel(catalog, kernel, &arguments, ty, DataType::Int32).expr)
@@ -65,14 +92,19 @@ fn locale_keys(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     Made::column(order.keys(&texts)?)
 }
 
-/// Refuses a collation whose order is not known.
-fn check_locale(catalog: &Catalog, collation: Oid) -> Result<()> {
-    locale(catalog, collation).map_err(|why| {
+/// The locale of a collation; refused where its order is not known.
+fn known_locale(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>> {
+    Ok(locale(catalog, collation).map_err(|why| {
         let name = shown(catalog, collation);
         let what = format!("the order of texts in collation {name} ({why})");
-        StatementError::unsupported(what).with_hint("COLLATE \"C\" sorts by bytes.")
-    })?;
-    Ok(())
+        let hint = match catalog.collation(collation).map(|row| of_library(catalog, row)) {
+            Some(Ok(_)) => {
+                "COLLATE \"C\" sorts by bytes, and --text-order here as this machine does."
+            }
+            _ => "COLLATE \"C\" sorts by bytes.",
+        };
+        StatementError::unsupported(what).with_hint(hint)
+    })?)
 }
 
 /// A locale that was there when the statement was planned.
@@ -84,7 +116,7 @@ fn unavailable(why: String) -> StatementError {
 /// The locale of a collation, if it is known to be the server's; else why it is not.
 pub(super) fn locale(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>, String> {
     let row = catalog.collation(collation).ok_or("it is not in this pg_collation")?;
-    same_library(catalog, row)?;
+    check_version(catalog, row)?;
     installed(catalog, &row.locale)
 }
 
@@ -96,7 +128,7 @@ pub(super) fn letters(catalog: &Catalog, collation: Oid) -> Result<Characters, S
         let unicode = Unicode::of_server(major).ok_or("of a version that has no such locale")?;
         return Ok(Characters::Unicode(unicode));
     }
-    same_library(catalog, row)?;
+    check_version(catalog, row)?;
     installed(catalog, &row.letters).map(Characters::Library)
 }
 
@@ -107,8 +139,38 @@ fn installed(catalog: &Catalog, locale: &str) -> Result<Arc<LocaleOrder>, String
     })
 }
 
-/// Why a collation may be another one here than on the server.
-fn same_library(catalog: &Catalog, row: &CollationRow) -> Result<(), String> {
+/// Why a collation may be another one here than on the server, unless it is to be taken for the same.
+fn check_version(catalog: &Catalog, row: &CollationRow) -> Result<(), String> {
+    let here = of_library(catalog, row)?;
+    match (same_version(row, &here), catalog.text_order()) {
+        (Err(why), TextOrder::Here) => {
+            let name = shown(catalog, row.oid);
+            catalog.assume(format!(
+                "texts in collation {name} are ordered as the C library has it here ({why})"
+            ));
+            Ok(())
+        }
+        (checked, _) => checked,
+    }
+}
+
+/// True where the order of a collation is not known, and is to be taken for that of bytes.
+pub(super) fn is_taken_for_bytes(catalog: &Catalog, collation: Oid) -> bool {
+    if catalog.text_order() != TextOrder::Bytes {
+        return false;
+    }
+    let Some(row) = catalog.collation(collation) else { return false };
+    let version = of_library(catalog, row).and_then(|here| same_version(row, &here));
+    let (Err(why), true) = (version, row.provider == b'c' && row.is_deterministic) else {
+        return false;
+    };
+    let name = shown(catalog, collation);
+    catalog.assume(format!("texts in collation {name} are ordered by their bytes ({why})"));
+    true
+}
+
+/// The version of the C library here, if the collation is one that it has.
+fn of_library(catalog: &Catalog, row: &CollationRow) -> Result<String, String> {
     if row.provider == b'i' {
         return Err("its provider is ICU".to_owned());
     }
@@ -118,11 +180,12 @@ fn same_library(catalog: &Catalog, row: &CollationRow) -> Result<(), String> {
     if catalog.database().row().encoding != UTF8 {
         return Err("the database is not in UTF-8".to_owned());
     }
-    let Some(here) = libc_version() else {
-        return Err("the C library of this program (musl) has no locales".to_owned());
-    };
+    libc_version().ok_or_else(|| "the C library of this program (musl) has no locales".to_owned())
+}
+
+fn same_version(row: &CollationRow, here: &str) -> Result<(), String> {
     match &row.version {
-        Some(recorded) if *recorded == here => Ok(()),
+        Some(recorded) if recorded == here => Ok(()),
         Some(recorded) => {
             Err(format!("of version {recorded} of the C library, and here is version {here}"))
         }

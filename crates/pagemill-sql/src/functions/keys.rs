@@ -39,6 +39,7 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 use super::arrays::keys::array_key;
+use super::collations::Collator;
 use super::comparison::same_length;
 use super::integers::{INTEGERS, numbers};
 use super::logic::json_changes::equality_key as document_key;
@@ -150,7 +151,7 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         Class::Range => range_key(catalog, typed, order_key),
         Class::Row => row_key(catalog, typed, order_key),
         Class::Document => {
-            let key = match is_by_bytes(catalog, DEFAULT_COLLATION) {
+            let key = match sorts_by_bytes(catalog, DEFAULT_COLLATION) {
                 true => ("jsonb_order", document_order as _),
                 false => {
                     collations::locale(catalog, DEFAULT_COLLATION)
@@ -270,7 +271,7 @@ pub(crate) fn ordered(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(E
         return order_pair(catalog, a, b);
     }
     let collation = common_collation(catalog, a, b)?;
-    if is_by_bytes(catalog, collation) {
+    if sorts_by_bytes(catalog, collation) {
         return order_pair(catalog, a, b);
     }
     let with = |typed: &Typed| {
@@ -282,6 +283,19 @@ pub(crate) fn ordered(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(E
         typed
     };
     Ok((collations::order(catalog, &with(a), &with(b))?, lit(0)))
+}
+
+/// A text in a collation that is not one of bytes, as it is compared, and what compares it.
+pub(crate) fn collated(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Option<(Expr, Collator)>> {
+    let text = match class(catalog, typed.ty.oid) {
+        Class::Text => typed.clone(),
+        Class::PaddedText => without_padding(catalog, typed),
+        _ => return Ok(None),
+    };
+    match sorts_by_bytes(catalog, typed.ty.collation) {
+        true => Ok(None),
+        false => Ok(Some((text.expr, collations::collator(catalog, typed.ty.collation)?))),
+    }
 }
 
 /// Keys of two values by which they are equal or not.
@@ -344,7 +358,7 @@ fn common_collation(catalog: &Catalog, a: &Typed, b: &Typed) -> Result<Oid> {
 }
 
 fn text_order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
-    match is_by_bytes(catalog, typed.ty.collation) {
+    match sorts_by_bytes(catalog, typed.ty.collation) {
         true => Ok(typed.expr.clone()),
         false => collations::order_key(catalog, typed),
     }
@@ -361,7 +375,12 @@ fn text_equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
     }
 }
 
-/// True for a collation that sorts by the bytes of UTF-8.
+/// True for a collation that sorts by the bytes of UTF-8, or is to be taken for one.
+pub(crate) fn sorts_by_bytes(catalog: &Catalog, collation: Oid) -> bool {
+    is_by_bytes(catalog, collation) || collations::is_taken_for_bytes(catalog, collation)
+}
+
+/// True for a collation that is known to sort by the bytes of UTF-8.
 pub(crate) fn is_by_bytes(catalog: &Catalog, collation: Oid) -> bool {
     match collation {
         Oid(0) | C_COLLATION | POSIX_COLLATION => true,

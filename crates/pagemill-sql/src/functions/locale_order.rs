@@ -90,7 +90,7 @@ impl LocaleOrder {
     /// # Errors
     /// When it is not known how a text is read.
     pub(crate) fn keys(&self, texts: &[Option<&str>]) -> Outcome<Vec<Option<Vec<u8>>>> {
-        let mut maker = KeyMaker { order: self, units: HashMap::new() };
+        let mut maker = KeyMaker::new(self);
         let keys = texts.iter().map(|text| text.map(|text| maker.key(text)).transpose());
         let keys = keys.collect::<Outcome<Vec<Option<Vec<u8>>>>>()?;
         self.check(texts, &keys)?;
@@ -145,13 +145,33 @@ fn unknown_text(text: &str) -> StatementError {
         .with_hint("COLLATE \"C\" sorts by bytes.")
 }
 
+/// Characters below this have their numbers in a table: those of alphabets.
+const TABLE_END: usize = 0x3000;
+/// The number of a character that was not met yet.
+const UNKNOWN: u32 = u32::MAX;
+
 /// Makes keys, and remembers the characters.
 struct KeyMaker<'o> {
     order: &'o LocaleOrder,
-    units: HashMap<char, Unit>,
+    units: Vec<Unit>,
+    /// Numbers of units.
+    table: Vec<u32>,
+    others: HashMap<char, u32>,
+    /// Those of the text at hand, and the level that is made of them.
+    numbers: Vec<u32>,
+    level: Vec<u8>,
 }
 
-impl KeyMaker<'_> {
+impl<'o> KeyMaker<'o> {
+    fn new(order: &'o LocaleOrder) -> Self {
+        let table = match order.backward_mark {
+            Some(_) => vec![UNKNOWN; TABLE_END],
+            None => Vec::new(),
+        };
+        let (units, others) = (Vec::new(), HashMap::new());
+        Self { order, units, table, others, numbers: Vec::new(), level: Vec::new() }
+    }
+
     /// The bytes of the levels, a zero, which none of them has, and the text.
     fn key(&mut self, text: &str) -> Outcome<Vec<u8>> {
         let mut key = self.order.transformed(text);
@@ -165,67 +185,121 @@ impl KeyMaker<'_> {
 
     /// Puts the second level as `strcoll` reads it in the place of that of `strxfrm`.
     fn mend(&mut self, text: &str, key: &mut Vec<u8>) -> Outcome<()> {
-        for character in text.chars() {
-            self.units.entry(character).or_insert_with(|| self.order.unit(character));
-        }
-        let units: Vec<&Unit> = text
-            .chars()
-            .map(|character| &self.units[&character])
-            .flat_map(|unit| std::iter::repeat_n(unit, unit.count))
-            .collect();
-        if !units.iter().any(|unit| unit.is_backward) {
+        if !self.read(text) {
             return Ok(());
         }
         let begin = key.iter().position(|byte| *byte == LEVEL_END).map(|at| at + 1);
         let begin = begin.ok_or_else(|| unknown_text(text))?;
         let length = key[begin..].iter().position(|byte| *byte == LEVEL_END);
         let end = length.map_or(key.len(), |length| begin + length);
-        if key[begin..end] != in_order(&units) {
+        let units = Units { units: &self.units, numbers: &self.numbers };
+        units.put_in_order(&mut self.level);
+        if key[begin..end] != self.level {
             return Err(unknown_text(text));
         }
-        key.splice(begin..end, as_compared(&units));
+        units.put_as_compared(&mut self.level);
+        match self.level.len() == end - begin {
+            true => key[begin..end].copy_from_slice(&self.level),
+            false => drop(key.splice(begin..end, self.level.iter().copied())),
+        }
         Ok(())
     }
-}
 
-/// The weights with every stretch that counts from behind turned around: as `strxfrm` has them.
-fn in_order(units: &[&Unit]) -> Vec<u8> {
-    let mut level = Vec::new();
-    for stretch in units.chunk_by(|a, b| a.is_backward && b.is_backward) {
-        stretch.iter().rev().for_each(|unit| level.extend_from_slice(&unit.accents));
+    /// Looks up the characters of a text. True if one of them counts from behind.
+    fn read(&mut self, text: &str) -> bool {
+        self.numbers.clear();
+        let mut is_any_backward = false;
+        for character in text.chars() {
+            let number = self.number(character);
+            let unit = &self.units[number as usize];
+            is_any_backward |= unit.is_backward;
+            self.numbers.extend(std::iter::repeat_n(number, unit.count));
+        }
+        is_any_backward
     }
-    level
+
+    #[inline]
+    fn number(&mut self, character: char) -> u32 {
+        let known = match self.table.get(character as usize) {
+            Some(number) => *number,
+            None => self.others.get(&character).copied().unwrap_or(UNKNOWN),
+        };
+        if known == UNKNOWN { self.add(character) } else { known }
+    }
+
+    #[cold]
+    fn add(&mut self, character: char) -> u32 {
+        let number = self.units.len() as u32;
+        self.units.push(self.order.unit(character));
+        match self.table.get_mut(character as usize) {
+            Some(place) => *place = number,
+            None => drop(self.others.insert(character, number)),
+        }
+        number
+    }
 }
 
-/// The weights that `strcoll` comes to compare.
-///
-/// A stretch that counts from behind is found from its end: the last of it first, then those before it by their numbers, where
-/// one is left out if another character follows the stretch, and where numbers count from the place at which the search for a
-/// weight began, which is before the stretch if characters without a weight precede it.
-fn as_compared(units: &[&Unit]) -> Vec<u8> {
-    let mut level = Vec::new();
-    let (mut at, mut search) = (0, 0);
-    while at < units.len() {
-        let length = units[at..].iter().take_while(|unit| unit.is_backward).count();
-        if length == 0 {
-            level.extend_from_slice(&units[at].accents);
-            at += 1;
-            if !units[at - 1].accents.is_empty() {
-                search = at;
+/// The characters of a text.
+struct Units<'u> {
+    units: &'u [Unit],
+    numbers: &'u [u32],
+}
+
+impl Units<'_> {
+    fn at(&self, place: usize) -> &Unit {
+        &self.units[self.numbers[place] as usize]
+    }
+
+    /// Where the stretch ends that counts from behind and begins here; its beginning where there is none.
+    fn stretch_end(&self, begin: usize) -> usize {
+        let is_backward = |at: &usize| self.at(*at).is_backward;
+        (begin..self.numbers.len()).find(|at| !is_backward(at)).unwrap_or(self.numbers.len())
+    }
+
+    /// The weights with every stretch that counts from behind turned around: as `strxfrm` has them.
+    fn put_in_order(&self, level: &mut Vec<u8>) {
+        level.clear();
+        let mut at = 0;
+        while at < self.numbers.len() {
+            let end = self.stretch_end(at);
+            (at..end).rev().for_each(|place| level.extend_from_slice(&self.at(place).accents));
+            at = end;
+            if at < self.numbers.len() {
+                level.extend_from_slice(&self.at(at).accents);
+                at += 1;
             }
-            continue;
         }
-        let follower = units.get(at + length);
-        level.extend_from_slice(&units[at + length - 1].accents);
-        let left = length.saturating_sub(1 + usize::from(follower.is_some()));
-        for number in (0..left).rev() {
-            level.extend_from_slice(&units[search + number].accents);
-        }
-        level.extend(follower.iter().flat_map(|unit| unit.accents.iter()));
-        at += length + usize::from(follower.is_some());
-        search = at;
     }
-    level
+
+    /// The weights that `strcoll` comes to compare.
+    ///
+    /// A stretch that counts from behind is found from its end: the last of it first, then those before it by their numbers,
+    /// where one is left out if another character follows the stretch, and where numbers count from the place at which the
+    /// search for a weight began, which is before the stretch if characters without a weight precede it.
+    fn put_as_compared(&self, level: &mut Vec<u8>) {
+        level.clear();
+        let (mut at, mut search) = (0, 0);
+        while at < self.numbers.len() {
+            let end = self.stretch_end(at);
+            if end == at {
+                level.extend_from_slice(&self.at(at).accents);
+                at += 1;
+                if !self.at(at - 1).accents.is_empty() {
+                    search = at;
+                }
+                continue;
+            }
+            let follower = (end < self.numbers.len()).then(|| self.at(end));
+            level.extend_from_slice(&self.at(end - 1).accents);
+            let left = (end - at).saturating_sub(1 + usize::from(follower.is_some()));
+            for number in (0..left).rev() {
+                level.extend_from_slice(&self.at(search + number).accents);
+            }
+            level.extend(follower.iter().flat_map(|unit| unit.accents.iter()));
+            at = end + usize::from(follower.is_some());
+            search = at;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -297,7 +371,7 @@ mod tests {
         for locale in ["en_US.UTF-8", "de_DE.UTF-8", "C.UTF-8"] {
             let Some(order) = order_of(locale) else { continue };
             let mut numbers = Numbers(88_172_645_463_325_252);
-            let mut maker = KeyMaker { order: &order, units: HashMap::new() };
+            let mut maker = KeyMaker::new(&order);
             let (mut refused, rounds) = (0, 200_000);
             for _ in 0..rounds {
                 let (a, b) = numbers.pair();
@@ -324,12 +398,23 @@ mod tests {
     fn a_stretch_from_behind_is_read_as_the_library_reads_it() {
         let unit =
             |accents: &[u8], is_backward| Unit { accents: accents.into(), is_backward, count: 1 };
-        let (a, b, c) = (unit(&[2], true), unit(&[3], true), unit(&[4], true));
-        let (letter, silent) = (unit(&[9], false), unit(&[], false));
-        assert_eq!(in_order(&[&a, &b, &c, &letter]), [4, 3, 2, 9]);
-        assert_eq!(as_compared(&[&a, &b, &c]), [4, 3, 2]);
-        assert_eq!(as_compared(&[&a, &b, &c, &letter]), [4, 2, 9]);
-        assert_eq!(as_compared(&[&silent, &a, &b]), [3]);
-        assert_eq!(as_compared(&[&letter, &a, &letter]), [9, 2, 9]);
+        let units = [
+            unit(&[2], true),
+            unit(&[3], true),
+            unit(&[4], true),
+            unit(&[9], false),
+            unit(&[], false),
+        ];
+        let levels = |numbers: &[u32]| {
+            let (units, mut level) = (Units { units: &units, numbers }, Vec::new());
+            units.put_in_order(&mut level);
+            let in_order = level.clone();
+            units.put_as_compared(&mut level);
+            (in_order, level)
+        };
+        assert_eq!(levels(&[0, 1, 2]), (vec![4, 3, 2], vec![4, 3, 2]));
+        assert_eq!(levels(&[0, 1, 2, 3]), (vec![4, 3, 2, 9], vec![4, 2, 9]));
+        assert_eq!(levels(&[4, 0, 1]), (vec![3, 2], vec![3]));
+        assert_eq!(levels(&[3, 0, 3]), (vec![9, 2, 9], vec![9, 2, 9]));
     }
 }

@@ -10,7 +10,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::Tokenizer;
 
 use crate::parameters::ParameterValue;
-use crate::session::{Session, SessionOptions};
+use crate::session::{Session, SessionOptions, TextOrder};
 use crate::statement_texts::{StatementText, StatementTexts};
 
 const TABLES: &str = "create table t(id int primary key, name text, at timestamptz, n numeric);
@@ -82,7 +82,13 @@ fn a_plan_is_kept_where_it_is_as_good_for_any_values() {
     let cluster =
         Cluster::open(Storage::real(), &server.data_dir(), OpenOptions::default()).unwrap();
     let scan = ScanOptions::default();
-    let options = SessionOptions { jobs: 1, memory: None, scan, on_damage: OnDamage::Stop };
+    let options = SessionOptions {
+        jobs: 1,
+        memory: None,
+        scan,
+        on_damage: OnDamage::Stop,
+        text_order: TextOrder::default(),
+    };
     let session = Session::open(&cluster.database("postgres").unwrap(), options).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     for (first, second, is_kept) in TEXTS {

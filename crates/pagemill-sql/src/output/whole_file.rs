@@ -88,7 +88,7 @@ impl<W: Write + Send> Answer<W> {
         if most.is_some_and(|most| self.kept_bytes > most) {
             let message = "an answer with numerics of no declared size is kept until its end, and \
                            does not fit into the memory allowed";
-            let error = StatementError::new(SqlState("53200"), message);
+            let error = StatementError::new(SqlState::OUT_OF_MEMORY, message);
             return Err(error.with_hint("Cast them to numeric(p,s) or text.").into());
         }
         self.kept.push(batch.clone());

@@ -72,6 +72,8 @@ pub(super) struct SortKey {
     pub(super) expr: Arc<dyn PhysicalExpr>,
     pub(super) descending: bool,
     pub(super) nulls: Nulls,
+    /// The collation in whose order it is a text, where it is no key of it.
+    pub(super) collation: Option<Oid>,
 }
 
 impl FirstRows {
@@ -81,7 +83,9 @@ impl FirstRows {
         let reader = Reader { catalog, columns: &source.columns };
         let mut keys = Vec::new();
         let mut is_whole = true;
-        for SortKey { expr, descending, nulls } in sort.iter().filter(|key| !is_constant(key)) {
+        for SortKey { expr, descending, nulls, collation } in
+            sort.iter().filter(|key| !is_constant(key))
+        {
             let found = reader.key(expr).filter(|(column, form)| {
                 let column = source.columns.get(*column);
                 column.is_some_and(|column| is_in_stored_order(catalog, column, *form))
@@ -90,7 +94,8 @@ impl FirstRows {
                 is_whole = false;
                 break;
             };
-            let (descending, nulls, collation) = (*descending, *nulls, form.collation());
+            let (descending, nulls) = (*descending, *nulls);
+            let collation = collation.or(form.collation());
             keys.push(OrderKey { column, descending, nulls, collation });
         }
         (!keys.is_empty()).then_some(Self { rows, keys, is_whole })

@@ -25,6 +25,7 @@ use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
 use super::account::relation_source;
 use super::first_rows::{Nulls, SortKey};
+use crate::functions::aggregates::extreme_collation;
 
 /// The rows that come first by these keys, and how many.
 type Wanted = Vec<(Vec<SortKey>, usize)>;
@@ -51,6 +52,7 @@ fn wanted_of_input(node: &dyn ExecutionPlan) -> Option<Wanted> {
             expr: key.expr.clone(),
             descending: key.options.descending,
             nulls: if key.options.nulls_first { Nulls::First } else { Nulls::Last },
+            collation: None,
         });
         return Some(vec![(keys.collect(), sort.fetch()?)]);
     }
@@ -67,7 +69,8 @@ fn wanted_of_input(node: &dyn ExecutionPlan) -> Option<Wanted> {
         };
         // Where there is a key, it is the last.
         let expr = call.expressions().last()?.clone();
-        Some((vec![SortKey { expr, descending, nulls: Nulls::LeftOut }], 1))
+        let (nulls, collation) = (Nulls::LeftOut, extreme_collation(call.fun()));
+        Some((vec![SortKey { expr, descending, nulls, collation }], 1))
     });
     let wanted: Wanted = wanted.collect::<Option<_>>()?;
     (is_of_all_rows && !wanted.is_empty()).then_some(wanted)

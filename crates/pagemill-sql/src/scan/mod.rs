@@ -36,6 +36,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pagemill_arrow::BatchSize;
 use pagemill_cluster::ClassRow;
 use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions};
 use tokio::sync::watch;
@@ -74,6 +75,8 @@ pub(crate) struct ScanContext {
     pub(crate) catalog: Arc<Catalog>,
     /// How blocks are read.
     pub(crate) options: ScanOptions,
+    /// How large batches are made.
+    pub(crate) batch_size: BatchSize,
     /// Cancels all scans.
     pub(crate) progress: Progress,
     /// What damage does.
@@ -109,6 +112,7 @@ impl ScanContext {
         Self {
             catalog,
             options,
+            batch_size: BatchSize::default(),
             progress,
             on_damage,
             losses: Arc::default(),
@@ -141,6 +145,11 @@ impl ScanContext {
         Self { cuts_counts: true, ..self }
     }
 
+    /// The same with batches of another size.
+    pub(crate) fn of_batch_size(self, batch_size: BatchSize) -> Self {
+        Self { batch_size, ..self }
+    }
+
     /// The same, for numerics that no decimal is.
     pub(crate) fn with_wide_numerics(self) -> Self {
         Self { has_wide_numerics: true, ..self }
@@ -151,6 +160,7 @@ impl ScanContext {
         Self {
             catalog: catalog.clone(),
             options: self.options,
+            batch_size: self.batch_size,
             progress: self.progress.clone(),
             on_damage: self.on_damage,
             losses: self.losses.clone(),
@@ -190,7 +200,9 @@ impl ScanContext {
 
     /// What was noted.
     pub(crate) fn notices(&self) -> Vec<String> {
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        notices.extend(self.catalog.new_assumptions());
+        notices
     }
 
     /// Ends all scans.

@@ -453,7 +453,8 @@ impl Decoder {
         let context = source.context.clone();
         let decoding = Decoding::of(source, part, columns)?;
         let (values, Decoding { name, plan, .. }) = (context.catalog.values(), &*decoding);
-        let mut builder = BatchBuilder::new(values, name, plan, InfinityChoice::Error)?;
+        let builder = BatchBuilder::new(values, name, plan, InfinityChoice::Error)?;
+        let mut builder = builder.of_size(context.batch_size);
         if decoding.system.iter().flatten().any(|column| column.is_of_header()) {
             builder = builder.with_headers();
         }

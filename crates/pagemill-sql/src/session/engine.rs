@@ -13,6 +13,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use object_store::memory::InMemory;
+use pagemill_arrow::BatchSize;
 
 use super::SessionOptions;
 use crate::error::Result;
@@ -20,6 +21,7 @@ use crate::expand::Planner;
 use crate::logical_rules::logical_rules;
 use crate::long_sorts::LongSorts;
 use crate::scan::GuardedConditions;
+use crate::statement_memory::StatementMemory;
 use crate::unordered_limits::{MOVES_SORTS, UnorderedLimits};
 
 /// A table is cut for another thread from here on.
@@ -33,7 +35,11 @@ const ONE_TABLE_ROWS: usize = 400_000;
 /// Merging sorted runs holds some batches of each, and their rows can be wide: where memory is limited, a batch has a row for each so
 /// many bytes of it, and never less than so many rows.
 const MEMORY_PER_BATCH_ROW: usize = 256 << 10;
-const LEAST_ROWS: usize = 512;
+const LEAST_ROWS: usize = 128;
+/// A batch of a scan takes at most one of so many parts of the memory. Sorts count all of it for each part that they are handed.
+const BATCH_SHARE: usize = 64;
+/// What a sort keeps free for its merge is at most one of so many parts of the memory; else the sorts of all threads would keep it free.
+const MERGE_SHARE: usize = 16;
 
 /// An engine for a session.
 pub(super) fn context(options: &SessionOptions) -> Result<SessionContext> {
@@ -52,8 +58,10 @@ pub(super) fn context(options: &SessionOptions) -> Result<SessionContext> {
     optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     let mut runtime = RuntimeEnvBuilder::new();
     if let Some(memory) = &options.memory {
-        let (bytes, rows) = (memory.bytes(), config.batch_size());
-        config = config.with_batch_size((bytes / MEMORY_PER_BATCH_ROW).clamp(LEAST_ROWS, rows));
+        config = config.with_batch_size(batch_size(Some(memory)).rows);
+        let execution = &mut config.options_mut().execution;
+        let kept_free = (memory.bytes() / MERGE_SHARE).min(execution.sort_spill_reservation_bytes);
+        execution.sort_spill_reservation_bytes = kept_free;
         runtime = runtime.with_memory_pool(memory.pool());
     }
     let runtime = Arc::new(runtime.build()?);
@@ -71,6 +79,16 @@ pub(super) fn context(options: &SessionOptions) -> Result<SessionContext> {
         .with_query_planner(Arc::new(Planner))
         .build();
     Ok(SessionContext::new_with_state(state))
+}
+
+/// How large batches are where statements may take so much.
+pub(super) fn batch_size(memory: Option<&StatementMemory>) -> BatchSize {
+    let most = BatchSize::default();
+    let Some(memory) = memory.map(StatementMemory::bytes) else { return most };
+    BatchSize {
+        rows: (memory / MEMORY_PER_BATCH_ROW).clamp(LEAST_ROWS, most.rows),
+        bytes: (memory / BATCH_SHARE).min(most.bytes),
+    }
 }
 
 /// Rules of the engine that change an answer, by the names that they give themselves.

@@ -15,6 +15,7 @@ use sqlparser::ast::{Query, Statement};
 use super::engine::{LEAST_SHARE_BYTES, gains_by_jobs};
 use super::{Session, StatementMemory};
 use crate::bind::Bound;
+use crate::catalog::TextOrder;
 use crate::error::{Result, unsupported};
 use crate::parameters::{ParameterValue, Parameters};
 use crate::scan::{ScanContext, counts, is_relation_scan, is_scan_of};
@@ -113,6 +114,9 @@ impl Session {
         };
         if self.options.on_damage == OnDamage::Skip {
             return Ok(Err("damage is to be skipped"));
+        }
+        if self.catalog.text_order() != TextOrder::Recorded {
+            return Ok(Err("the order of texts is taken for granted"));
         }
         if self.catalog.database().cluster().is_live() {
             return Ok(Err("a server may be changing the files"));

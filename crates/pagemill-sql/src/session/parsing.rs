@@ -46,6 +46,8 @@ impl Session {
             let message = error.to_string();
             let message = message.trim_start_matches("sql parser error: ");
             let (message, position) = parted(message);
+            // Before some words there is a mark of the spelling, which is nobody's.
+            let message = message.replace('\0', "");
             // The parser does not know all that PostgreSQL's grammar does.
             let message =
                 format!("a syntax error, or a syntax that is not supported here: {message}");

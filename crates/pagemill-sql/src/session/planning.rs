@@ -13,7 +13,7 @@ use pagemill_engine::{Progress, ScanOptions};
 use sqlparser::ast::Query;
 
 use super::answer::columns;
-use super::engine::gains_by_jobs;
+use super::engine::{batch_size, gains_by_jobs};
 #[cfg(feature = "workers")]
 use super::on_workers;
 use super::{AnswerColumn, Session, SessionOptions};
@@ -39,6 +39,7 @@ impl Session {
         let &SessionOptions { jobs, scan, on_damage, .. } = &self.options;
         let options = ScanOptions { jobs, ..scan };
         let scans = ScanContext::new(&self.catalog, options, on_damage, cancel);
+        let scans = scans.of_batch_size(batch_size(self.options.memory.as_ref()));
         #[cfg(feature = "workers")]
         if self.workers.known().is_some() {
             return scans.with_counts_cut();

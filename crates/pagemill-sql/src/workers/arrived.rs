@@ -25,7 +25,7 @@ use super::snapshot::Snapshot;
 use super::stage::{EnvelopeCodec, StageOpener};
 use super::travelling::{Asker, HEADER, Planning, Travelling};
 use crate::error::{Error, Result, SqlState, StatementError};
-use crate::session::{Client, Session, SessionOptions, StatementMemory};
+use crate::session::{Client, Session, SessionOptions, StatementMemory, TextOrder};
 
 /// Sessions that are kept.
 const MOST_SESSIONS: usize = 64;
@@ -139,7 +139,13 @@ impl Arrivals {
         // It decides how statements are planned; what they take is the worker's.
         let memory = memory.map(StatementMemory::new);
         let scan = self.scan;
-        let options = SessionOptions { jobs, memory, scan, on_damage: OnDamage::Stop };
+        let options = SessionOptions {
+            jobs,
+            memory,
+            scan,
+            on_damage: OnDamage::Stop,
+            text_order: TextOrder::default(),
+        };
         let session = Session::open(&opened.cluster.database(wanted.database)?, options)?;
         let session = Arc::new(session.for_asker(asker)?);
         if opened.sessions.len() >= MOST_SESSIONS {

@@ -72,6 +72,8 @@ pub(super) struct Collected {
     result: DataType,
     /// For each argument the parts that came.
     parts: Vec<Vec<ArrayRef>>,
+    /// What the rows of the parts take. Parts of several groups share the columns that they were cut from.
+    bytes: usize,
     /// What the first arguments are where there are no rows, if that is known.
     pub(super) constants: Vec<Option<ArrayRef>>,
 }
@@ -84,7 +86,12 @@ impl Collected {
         result: DataType,
     ) -> Self {
         let parts = vec![Vec::new(); carriers.len()];
-        Self { kind, collection, carriers, result, parts, constants: Vec::new() }
+        Self { kind, collection, carriers, result, parts, bytes: 0, constants: Vec::new() }
+    }
+
+    fn keep(&mut self, argument: usize, part: ArrayRef) {
+        self.bytes += bytes_of(&part);
+        self.parts[argument].push(part);
     }
 
     /// All rows of each argument.
@@ -101,14 +108,22 @@ impl Collected {
             };
             *parts = vec![joined];
         }
+        self.bytes = self.parts.iter().flatten().map(bytes_of).sum();
         Ok(self.parts.iter().map(|parts| parts[0].clone()).collect())
     }
 }
 
+/// What the rows of a column take, which may be a few of those that it shares memory with.
+fn bytes_of(column: &ArrayRef) -> usize {
+    let rows = column.to_data().get_slice_memory_size();
+    // default: of what cannot be told by rows, all
+    size_of::<ArrayRef>() + rows.unwrap_or_else(|_| column.get_array_memory_size())
+}
+
 impl Accumulator for Collected {
     fn update_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
-        for (parts, value) in self.parts.iter_mut().zip(values) {
-            parts.push(value.clone());
+        for (argument, value) in values.iter().enumerate() {
+            self.keep(argument, value.clone());
         }
         Ok(())
     }
@@ -130,8 +145,7 @@ impl Accumulator for Collected {
     }
 
     fn size(&self) -> usize {
-        let arrays = self.parts.iter().flatten().map(|part| part.get_array_memory_size());
-        size_of::<Self>() + arrays.sum::<usize>()
+        size_of::<Self>() + self.bytes
     }
 
     fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
@@ -146,6 +160,7 @@ impl Accumulator for Collected {
         for (parts, column) in self.parts.iter_mut().zip(columns) {
             *parts = vec![column.slice(gone, column.len() - gone)];
         }
+        self.bytes = self.parts.iter().flatten().map(bytes_of).sum();
         Ok(())
     }
 
@@ -154,8 +169,8 @@ impl Accumulator for Collected {
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> QueryResult<()> {
-        for (parts, lists) in self.parts.iter_mut().zip(states) {
-            parts.extend(lists.as_list::<i32>().iter().flatten());
+        for (argument, lists) in states.iter().enumerate() {
+            lists.as_list::<i32>().iter().flatten().for_each(|part| self.keep(argument, part));
         }
         Ok(())
     }

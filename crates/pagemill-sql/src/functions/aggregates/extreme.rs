@@ -12,18 +12,26 @@ use datafusion::common::Result as QueryResult;
 use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
 
+use crate::functions::collations::Collator;
+
 /// Which value is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Extreme {
     /// The greatest, not the least.
     pub(super) is_greatest: bool,
     /// Of equal ones the first, not the last.
     pub(super) keeps_first: bool,
+    /// The collation that keys are compared in which are texts that their bytes do not sort.
+    pub(super) collator: Option<Collator>,
 }
 
 impl Extreme {
-    fn is_better(self, new: &Key<'_>, best: &Key<'_>) -> bool {
-        match new.compare(best) {
+    fn is_better(&self, new: &Key<'_>, best: &Key<'_>) -> bool {
+        let order = match (&self.collator, new, best) {
+            (Some(collator), Key::Text(new), Key::Text(best)) => collator.order.compare(new, best),
+            _ => new.compare(best),
+        };
+        match order {
             Ordering::Equal => !self.keeps_first,
             Ordering::Greater => self.is_greatest,
             Ordering::Less => !self.is_greatest,
@@ -35,6 +43,7 @@ impl Extreme {
 #[derive(Debug, Clone, Copy)]
 enum Key<'a> {
     Float(f64),
+    Text(&'a str),
     Bytes(&'a [u8]),
 }
 
@@ -43,7 +52,7 @@ impl<'a> Key<'a> {
         match array.data_type() {
             DataType::Float32 => Self::Float(array.as_primitive::<Float32Type>().value(row).into()),
             DataType::Float64 => Self::Float(array.as_primitive::<Float64Type>().value(row)),
-            DataType::Utf8 => Self::Bytes(array.as_string::<i32>().value(row).as_bytes()),
+            DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row)),
             _ => Self::Bytes(array.as_binary::<i32>().value(row)),
         }
     }
@@ -52,6 +61,7 @@ impl<'a> Key<'a> {
     fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
             (Self::Bytes(a), Self::Bytes(b)) => a.cmp(b),
             _ => unreachable!("keys of one column are of one kind"),
         }

@@ -10,9 +10,10 @@ use datafusion::common::Result as QueryResult;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
 };
 use datafusion::scalar::ScalarValue;
+use pagemill_format::Oid;
 
 use super::amounts::Amounts;
 use super::collected::{Collected, Collection, Concatenation, list_fields};
@@ -66,7 +67,9 @@ impl Kind {
             (Self::Intervals(wanted), _) => Box::new(Intervals::new(*wanted)),
             (Self::Amounts { is_checked }, _) => Box::new(Amounts::new(*is_checked)),
             (Self::Pairs(wanted), _) => Box::new(Pairs::new(*wanted)),
-            (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
+            (Self::Extreme(extreme), value) => {
+                Box::new(Best::new(extreme.clone(), value, &carriers[1]))
+            }
             (Self::DistinctBits, _) => Box::new(DistinctBits::new(result)),
             (Self::Concatenation, carrier) => Box::new(Concatenation::new(carrier)),
             (Self::Whole(whole), _) => Box::new(AtOnce::new(whole.clone())),
@@ -136,6 +139,14 @@ impl PgAggregate {
             collected.constants = directs.map(ordered::constant).collect();
         }
         Box::new(collected)
+    }
+}
+
+/// The collation in whose order the texts are of which this is the greatest or the least, if that is not the order of their bytes.
+pub(crate) fn extreme_collation(function: &AggregateUDF) -> Option<Oid> {
+    match &function.inner().downcast_ref::<PgAggregate>()?.kind {
+        Kind::Extreme(extreme) => extreme.collator.as_ref().map(|collator| collator.collation),
+        _ => None,
     }
 }
 

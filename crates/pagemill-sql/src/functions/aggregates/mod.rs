@@ -21,6 +21,7 @@ mod sums;
 mod transitions;
 mod whole;
 
+pub(crate) use function::extreme_collation;
 pub(crate) use single::single;
 pub(crate) use transitions::find;
 
@@ -42,7 +43,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, SortExpr, cast, lit, when};
 use pagemill_types::builtin::oid;
 
 use super::KernelCall;
-use super::keys::{check_order, equality_key, order_key};
+use super::keys::{self, check_order, equality_key, order_key};
 use super::logic::JsonShape;
 use super::numeric::decimal;
 use super::row_forms::{json_of_row, shown_row, text_of_row};
@@ -278,17 +279,21 @@ impl Call<'_> {
 
     fn extreme(mut self) -> Result<Typed> {
         let argument = self.argument().clone();
-        let key = order_key(self.catalog, &argument)?;
+        let (key, collator) = match keys::collated(self.catalog, &argument)? {
+            Some((text, collator)) => (text, Some(collator)),
+            None => (order_key(self.catalog, &argument)?, None),
+        };
         let is_greatest = self.name == "max";
         self.call.distinct = false;
-        if key == argument.expr
+        if collator.is_none()
+            && key == argument.expr
             && !matches!(argument.carrier, DataType::Float32 | DataType::Float64)
         {
             return Ok(self.same_carrier(if is_greatest { max_udaf() } else { min_udaf() }));
         }
         let row = argument.row.clone();
         let keeps_first = argument.ty.oid == oid::BPCHAR;
-        let kind = Kind::Extreme(Extreme { is_greatest, keeps_first });
+        let kind = Kind::Extreme(Extreme { is_greatest, keeps_first, collator });
         match row.is_some() || extreme::is_key(&argument.carrier) {
             true => {
                 let best = self.ours(kind, vec![argument.expr, key], argument.carrier)?;

@@ -97,7 +97,10 @@ fn text(value: ScalarValue) -> String {
 }
 
 fn kind(name: &str, ty: &str) -> Kind {
-    let extreme = |is_greatest| Kind::Extreme(Extreme { is_greatest, keeps_first: false });
+    let extreme = |is_greatest| {
+        let (keeps_first, collator) = (false, None);
+        Kind::Extreme(Extreme { is_greatest, keeps_first, collator })
+    };
     match (name, ty) {
         ("min", _) => extreme(false),
         ("max", _) => extreme(true),

@@ -20,7 +20,7 @@ use pagemill_types::output::ValueType;
 use pagemill_types::value::{Bound as Stored, RangeValue, Value};
 
 use super::super::collations;
-use super::super::keys::{is_by_bytes, payloads};
+use super::super::keys::{payloads, sorts_by_bytes};
 use super::super::rows::Outcome;
 use super::super::text_form::{invalid, payload_of};
 use crate::catalog::{Catalog, RangeRow, TypeRow};
@@ -189,7 +189,7 @@ fn check_order(catalog: &Catalog, range: &RangeRow) -> Outcome<()> {
     }
     // The strings of documents are in the order of the database.
     let collation = if base == oid::JSONB { DEFAULT_COLLATION } else { range.collation };
-    if collation == Oid(0) || is_by_bytes(catalog, collation) {
+    if collation == Oid(0) || sorts_by_bytes(catalog, collation) {
         return Ok(());
     }
     collations::locale(catalog, collation).map(drop).map_err(|why| refused(&why))
