@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! what can spill ────► equal shares of SPILLABLE parts of the whole
-//! merges of sorts ───► equal shares of MERGES parts of it
-//! all else ──────────► the rest of the whole, and of the others' parts what they have not taken
+//! what cannot ───────► the rest of the whole, and of the others' part what they have not taken
 //! ```
 //!
 //! The engine's own pool of shares gives all of the memory to what can spill: sorts then hold it all when the merge of their runs,
@@ -11,7 +10,6 @@
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
@@ -22,11 +20,7 @@ use crate::admission::Admission;
 
 /// Of so many parts of the memory, so many are for what can spill.
 const PARTS: usize = 8;
-const SPILLABLE: usize = 5;
-/// And so many for the merges of sorted runs: one that took all would leave nothing for that of another thread, which does not wait.
-const MERGES: usize = 2;
-/// How the engine names a merge.
-const MERGE: &str = "ExternalSorterMerge";
+const SPILLABLE: usize = 4;
 
 /// What all statements may take together, of any number of sessions.
 #[derive(Debug, Clone)]
@@ -62,20 +56,12 @@ struct SharesPool {
     bytes: usize,
     spillable: FairSpillPool,
     others: GreedyMemoryPool,
-    /// How many merges there are.
-    merges: AtomicUsize,
 }
 
 impl SharesPool {
     fn new(bytes: usize) -> Self {
         let spillable = FairSpillPool::new(bytes / PARTS * SPILLABLE);
-        let (others, merges) = (GreedyMemoryPool::new(bytes), AtomicUsize::new(0));
-        Self { bytes, spillable, others, merges }
-    }
-
-    /// What a merge may hold.
-    fn merge_share(&self) -> usize {
-        self.bytes / PARTS * MERGES / self.merges.load(Ordering::Relaxed).max(1)
+        Self { bytes, spillable, others: GreedyMemoryPool::new(bytes) }
     }
 
     fn of(&self, consumer: &MemoryConsumer) -> &dyn MemoryPool {
@@ -89,12 +75,10 @@ impl MemoryPool for SharesPool {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        self.merges.fetch_add(usize::from(is_merge(consumer)), Ordering::Relaxed);
         self.of(consumer).register(consumer);
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
-        self.merges.fetch_sub(usize::from(is_merge(consumer)), Ordering::Relaxed);
         self.of(consumer).unregister(consumer);
     }
 
@@ -109,8 +93,7 @@ impl MemoryPool for SharesPool {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let consumer = reservation.consumer();
         let is_too_much = self.reserved().saturating_add(additional) > self.bytes;
-        let share = if is_merge(consumer) { self.merge_share() } else { usize::MAX };
-        if is_too_much || reservation.size().saturating_add(additional) > share {
+        if is_too_much {
             return Err(exhausted(consumer, additional, self.bytes));
         }
         let grown = self.of(consumer).try_grow(reservation, additional);
@@ -124,10 +107,6 @@ impl MemoryPool for SharesPool {
     fn memory_limit(&self) -> MemoryLimit {
         MemoryLimit::Finite(self.bytes)
     }
-}
-
-fn is_merge(consumer: &MemoryConsumer) -> bool {
-    consumer.name().starts_with(MERGE)
 }
 
 #[cold]
@@ -170,10 +149,10 @@ mod tests {
     fn what_can_spill_leaves_room_for_what_cannot() {
         let pool: Arc<dyn MemoryPool> = Arc::new(SharesPool::new(800));
         let sort = MemoryConsumer::new("sort").with_can_spill(true).register(&pool);
-        assert!(sort.try_grow(501).is_err());
-        sort.try_grow(500).expect("all that is there to spill");
+        assert!(sort.try_grow(401).is_err());
+        sort.try_grow(400).expect("all that is there to spill");
         let merge = MemoryConsumer::new("merge").register(&pool);
-        merge.try_grow(300).expect("the rest");
+        merge.try_grow(400).expect("the rest");
         assert!(merge.try_grow(1).is_err());
         sort.shrink(100);
         merge.try_grow(100).expect("what the sort gave back");
@@ -182,18 +161,18 @@ mod tests {
     }
 
     #[test]
-    fn merges_of_several_threads_have_equal_shares() {
+    fn steps_are_named_in_words() {
         let pool: Arc<dyn MemoryPool> = Arc::new(SharesPool::new(800));
-        let merge = |number| MemoryConsumer::new(format!("{MERGE}[{number}]")).register(&pool);
-        let first = merge(0);
-        first.try_grow(200).expect("all that is there for merges");
-        first.shrink(100);
-        let second = merge(1);
-        let refused = first.try_grow(1).unwrap_err().to_string();
-        let wanted = "a sort needs 1 bytes more than the 800 of --memory leave it";
-        assert!(refused.contains(wanted), "{refused}");
-        second.try_grow(100).expect("its half");
-        drop(second);
-        first.try_grow(100).expect("it is alone again");
+        for (name, step) in [
+            ("ExternalSorterMerge[3]", "a sort"),
+            ("FinalHashAggregateStream[0]", "an aggregate"),
+            ("HashJoinInput", "a join"),
+            ("Something", "Something"),
+        ] {
+            let consumer = MemoryConsumer::new(name).register(&pool);
+            let refused = consumer.try_grow(801).unwrap_err().to_string();
+            let wanted = format!("{step} needs 801 bytes more than the 800 of --memory leave it");
+            assert!(refused.contains(&wanted), "{refused}");
+        }
     }
 }
