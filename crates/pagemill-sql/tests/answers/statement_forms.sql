@@ -140,3 +140,18 @@ select i, (with recursive r(n) as (select i union all select n + 1 from r where 
 select i from generate_series(0, 5) i where exists (with recursive r(n) as (select i union select n / 2 from r) select from r where n = 1) order by 1;
 with recursive t(i, s) as (select 1, 0::bigint union all select i + 1, (with recursive r(n) as (select i union all select n - 1 from r where n > 1) select sum(n) from r) from t where i < 5) select * from t order by 1;
 select id from people p where 3 = (with recursive r(n) as (select p.id union all select n+1 from r where n<3) select max(n) from r) order by 1;
+
+-- EXCEPT and INTERSECT of values that are equal and may look different, by what they are equal in.
+select money, free, height, iv, j from people where id < 300 except select money, free, height, iv, j from people where id > 100 order by 1, 2 limit 20;
+select count(*) from (select * from people except select * from people where id % 3 = 0) d;
+select count(*), min(free), max(height) from (select free, height, tags from people intersect select free, height, tags from people where ok) d;
+select n from (values (1.50), (1.50), (2.0), (null), ('NaN')) v(n) except all select n from (values (1.50), ('NaN'), (null)) w(n) order by 1;
+select n, a from (values (1.5, array[1.0]), (1.5, array[1.0]), (null, null)) v(n, a) intersect all select n, a from (values (1.5, array[1.0]), (1.5, array[1.0]), (1.5, array[1.0]), (null, null)) w(n, a);
+select n from (values (1.0), (3)) v(n) except select f::numeric from (values (1::float8)) w(f) union select 7 order by 1;
+select n, i, mn from spans where id < 200 intersect select n, i, mn from spans where id > 100 or id % 2 = 0 order by 1, 2, 3 limit 10;
+select c || '', code from (select code c, code from people where id < 20) s except select code, code from people where id < 5 order by 1;
+
+-- COLLATE behind a name with a point in it, and behind one that is that of a type.
+select t.a from (values ('a'), ('B')) t(a) where t.a collate "C" < 'b' order by t.a collate "C";
+select p.name from people p where p.name collate "C" between 'name 1' and 'name 12' and p.id < 50 order by p.name collate "C" desc;
+select path from (values ('b'), ('A')) t(path) order by path collate "C";
