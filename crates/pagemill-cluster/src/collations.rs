@@ -3,7 +3,7 @@
 //! An order by bytes is the same everywhere. That of a locale of the C library may change with the library's version, so
 //! that an index which a server built is in the order of this program's only where the cluster recorded this version.
 //!
-//! Invariant: an order that [`Database::certain_order`] gives is the one of the server.
+//! Invariant: an order that is given out as certain is the one of the server.
 //!
 //! Source: `src/include/catalog/pg_collation.h`, `pg_database.h`, `pg_newlocale_from_collation` in
 //! `src/backend/utils/adt/pg_locale.c`, PostgreSQL 14 to 18.

@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn column(kind: SummaryKind, key: Option<SummaryKey>) -> RangeColumn {
-        RangeColumn { layout: INT4, kind, key: key.map(|key| (0, key)) }
+        RangeColumn { layout: INT4, kind, key: key.map(|key| (0, key)), collation: None }
     }
 
     /// Of 8 to 10, 15 and 20.
