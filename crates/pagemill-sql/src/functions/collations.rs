@@ -97,11 +97,12 @@ fn known_locale(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>> {
     Ok(locale(catalog, collation).map_err(|why| {
         let name = shown(catalog, collation);
         let what = format!("the order of texts in collation {name} ({why})");
-        let hint = match catalog.collation(collation).map(|row| of_library(catalog, row)) {
-            Some(Ok(_)) => {
-                "COLLATE \"C\" sorts by bytes, and --text-order here as this machine does."
-            }
-            _ => "COLLATE \"C\" sorts by bytes.",
+        // What is not installed is not there for any flag.
+        let is_other =
+            |row| of_library(catalog, row).is_ok_and(|here| same_version(row, &here).is_err());
+        let hint = match catalog.collation(collation).is_some_and(is_other) {
+            true => "COLLATE \"C\" sorts by bytes, and --text-order here as this machine does.",
+            false => "COLLATE \"C\" sorts by bytes.",
         };
         StatementError::unsupported(what).with_hint(hint)
     })?)
