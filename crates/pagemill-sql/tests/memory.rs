@@ -40,13 +40,13 @@ create table narrow as select i as id, md5(i::text) as t from generate_series(1,
 /// Statements, and for each how little memory it has to do with.
 const IN_LITTLE: [(&str, &str); 8] = [
     (
-        "64MB",
+        "96MB",
         "select count(*), min(id), max(w) from (select id, w from wide order by w desc, id offset 10) s",
     ),
-    ("64MB", "select id from wide order by w desc, id limit 3 offset 50000"),
-    ("64MB", "select count(*) from (select distinct w from wide) s"),
+    ("96MB", "select id from wide order by w desc, id limit 3 offset 50000"),
+    ("96MB", "select count(*) from (select distinct w from wide) s"),
     (
-        "64MB",
+        "96MB",
         "select k, count(w) from (select k, w, row_number() over (order by w, id) from wide) s group by k order by k limit 3",
     ),
     (
@@ -62,7 +62,7 @@ const IN_LITTLE: [(&str, &str); 8] = [
         "select count(*) from (select t from narrow where id < 50000 except select t from narrow where id > 20000) s",
     ),
     (
-        "64MB",
+        "96MB",
         "select w.id, length(w.w), n.t from wide w join narrow n on n.id = w.id where w.id % 4 = 0 order by w.w, n.t limit 3 offset 9000",
     ),
 ];
