@@ -14,7 +14,6 @@ use pagemill_sys::libc_version;
 
 use crate::database::{Database, catalog};
 use crate::error::{Error, Result};
-use crate::insert_rules::OrderFailure;
 use crate::refusal::OrderCause;
 
 /// `default` in `pg_collation`.
@@ -39,6 +38,18 @@ struct CollationOrder {
     locale: Box<[u8]>,
     /// That of the library when the collation was made; 14 does not record the database's.
     version: Option<Box<[u8]>>,
+}
+
+/// Why an order cannot be followed: something about it, or a failure on the way.
+pub(crate) enum OrderFailure {
+    Unknown(OrderCause),
+    Error(Error),
+}
+
+impl From<Error> for OrderFailure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
 }
 
 impl Database {

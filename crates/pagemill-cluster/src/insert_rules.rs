@@ -18,7 +18,7 @@ use pagemill_format::{Error as FormatError, Oid};
 use pagemill_types::expression::Check;
 
 use crate::check_expressions::{Subject, compile, stored_tree};
-use crate::collations::Collation;
+use crate::collations::{Collation, OrderFailure};
 use crate::column::Generated;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
@@ -389,18 +389,6 @@ impl Database {
             }
             None => Err(OrderFailure::Unknown(OrderCause::MissingOperatorClass(oid))),
         }
-    }
-}
-
-/// Why an order cannot be followed: something about it, or a failure on the way.
-pub(crate) enum OrderFailure {
-    Unknown(OrderCause),
-    Error(Error),
-}
-
-impl From<Error> for OrderFailure {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
     }
 }
 

@@ -8,10 +8,10 @@
 
 use pagemill_format::Oid;
 
-use crate::collations::Collation;
+use crate::collations::{Collation, OrderFailure};
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::insert_rules::{OrderFailure, position};
+use crate::insert_rules::position;
 use crate::partition_bounds::PartitionBound;
 use crate::partitions::{PartitionKeyColumn, PartitionStrategy};
 use crate::refusal::{LoadObstacle, Refusal};

@@ -115,8 +115,12 @@ fn client(mut command: Command, statement: &str) -> Result<Output> {
 }
 
 fn served(cluster: &TestCluster, statement: &str) -> Result<Output> {
+    served_with(cluster, &[], statement)
+}
+
+fn served_with(cluster: &TestCluster, flags: &[&str], statement: &str) -> Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
-    command.args(["serve", "-D"]).arg(cluster.data_dir()).arg("--exec");
+    command.args(["serve", "-D"]).arg(cluster.data_dir()).args(flags).arg("--exec");
     command.arg(cluster.install().psql()).args(["-X", "-v", "ON_ERROR_STOP=1"]);
     client(command, statement)
 }
@@ -159,5 +163,33 @@ fn psql_prints_what_it_printed_of_the_server() -> Result<()> {
     }
     let failed = served(&cluster, "\\c nope")?;
     ensure!(without_places(&failed.stderr).contains("database \"nope\" does not exist"));
+    Ok(())
+}
+
+/// A collation of which no version is recorded, as with a server on musl.
+const OF_ANOTHER_LIBRARY: &str = "\
+create collation strange (locale = 'C.UTF-8');
+create table texts(t text collate strange);
+insert into texts values ('b'), ('A'), ('a'), ('B');
+update pg_collation set collcollate = 'en_US.utf8', collversion = null where collname = 'strange';
+checkpoint";
+
+#[test]
+fn an_order_of_texts_that_is_taken_for_granted_is_told_once() -> Result<()> {
+    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    cluster.psql("postgres", OF_ANOTHER_LIBRARY)?;
+    cluster.stop()?;
+    let statement = "select t from texts order by t; select max(t) from texts";
+    let refused = served(&cluster, statement)?;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    ensure!(refused.stdout.is_empty() && said.contains("is not supported here"), "{said}");
+    ensure!(said.contains("--text-order here"), "{said}");
+    let answered = served_with(&cluster, &["--text-order", "bytes"], statement)?;
+    let said = String::from_utf8_lossy(&answered.stderr);
+    let rows = String::from_utf8_lossy(&answered.stdout);
+    assert_eq!(rows, "t\nA\nB\na\nb\n(4 rows)\nmax\nb\n(1 row)\n", "{said}");
+    let notice = "NOTICE:  texts in collation \"strange\" are ordered by their bytes";
+    assert_eq!(said.matches(notice).count(), 1, "{said}");
     Ok(())
 }

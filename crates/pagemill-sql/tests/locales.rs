@@ -107,7 +107,7 @@ const DERIVED: [&str; 27] = [
     "select g || 'x' collate \"C\" < 'a', coalesce(p, g collate \"default\") < 'a' from texts join words using (id) order by id",
 ];
 
-/// Indexes in the order of a locale, which the two statements after it find rows by.
+/// Indexes in the order of a locale.
 const KEYED: &str = "\
 create table keyed(k text primary key, g text collate german, s text collate stale, c char(8), id int);
 insert into keyed select t || id, nullif(t, ''), t, left(t, 8), id from given;
@@ -120,7 +120,7 @@ delete from keyed where id % 5 = 0;
 update keyed set id = -id where id % 7 = 0;
 ";
 
-/// How rows of these are come by, beside what they are.
+/// Statements that find rows by them, and what EXPLAIN says of how.
 const BY_INDEX: [(&str, &str); 16] = [
     ("select id from keyed where k = 'Straße77'", "index keyed_pkey, "),
     (

@@ -10,26 +10,19 @@ use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
 const TABLE: &str = "create table t as select i as id, md5(i::text) || repeat('x', 100) as w from generate_series(1, 400000) i";
 
-const STATEMENTS: [&str; 3] = [
-    "select id from t order by w, id limit 5 offset 300000",
-    "select count(*), min(id), max(w) from (select id, w from t order by w desc limit 250000) s",
-    "select id from t order by w, id limit 5",
+/// Statements, and for each how little memory it has to do with.
+const STATEMENTS: [(&str, &str); 3] = [
+    ("80MB", "select id from t order by w, id limit 5 offset 300000"),
+    (
+        "80MB",
+        "select count(*), min(id), max(w) from (select id, w from t order by w desc limit 250000) s",
+    ),
+    ("80MB", "select id from t order by w, id limit 5"),
 ];
 
 #[test]
 fn many_first_rows_are_sorted_in_files() -> Result<()> {
-    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
-    let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
-    let mut cluster = TestCluster::create(&install, &options)?;
-    cluster.psql("postgres", TABLE)?;
-    let ask = |statement: &&str| cluster.psql("postgres", statement);
-    let expected = STATEMENTS.iter().map(ask).collect::<Result<Vec<String>>>()?;
-    cluster.psql("postgres", "checkpoint")?;
-    cluster.stop()?;
-    for (statement, expected) in STATEMENTS.iter().zip(expected) {
-        is_answered(&cluster, "80MB", (statement, &expected))?;
-    }
-    Ok(())
+    are_answered(TABLE, &STATEMENTS)
 }
 
 /// Rows of a few hundred bytes to some kilobytes, of which sorts hold few.
@@ -37,7 +30,7 @@ const WIDE: &str = "\
 create table wide as select i as id, repeat(md5(i::text), 1 + i % 60) as w, i % 300 as k from generate_series(1, 60000) i;
 create table narrow as select i as id, md5(i::text) as t from generate_series(1, 60000) i";
 
-/// Statements, and for each how little memory it has to do with.
+/// The same of them.
 const IN_LITTLE: [(&str, &str); 8] = [
     (
         "96MB",
@@ -69,17 +62,7 @@ const IN_LITTLE: [(&str, &str); 8] = [
 
 #[test]
 fn wide_rows_and_lists_of_many_groups_need_little_memory() -> Result<()> {
-    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
-    let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
-    let mut cluster = TestCluster::create(&install, &options)?;
-    cluster.psql("postgres", WIDE)?;
-    let ask = |(_, statement): &(&str, &str)| cluster.psql("postgres", statement);
-    let expected = IN_LITTLE.iter().map(ask).collect::<Result<Vec<String>>>()?;
-    cluster.stop()?;
-    for ((memory, statement), expected) in IN_LITTLE.iter().zip(expected) {
-        is_answered(&cluster, memory, (statement, &expected))?;
-    }
-    Ok(())
+    are_answered(WIDE, &IN_LITTLE)
 }
 
 #[test]
@@ -97,6 +80,21 @@ fn what_does_not_fit_names_the_step_and_the_flag() -> Result<()> {
         said.contains("out of memory: an aggregate needs") && said.contains("of --memory leave it"),
         "{said}"
     );
+    Ok(())
+}
+
+/// Answers of the files in so much memory are those of the server.
+fn are_answered(tables: &str, statements: &[(&str, &str)]) -> Result<()> {
+    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
+    let mut cluster = TestCluster::create(&install, &options)?;
+    cluster.psql("postgres", tables)?;
+    let ask = |(_, statement): &(&str, &str)| cluster.psql("postgres", statement);
+    let expected = statements.iter().map(ask).collect::<Result<Vec<String>>>()?;
+    cluster.stop()?;
+    for ((memory, statement), expected) in statements.iter().zip(expected) {
+        is_answered(&cluster, memory, (statement, &expected))?;
+    }
     Ok(())
 }
 

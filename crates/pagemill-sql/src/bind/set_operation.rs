@@ -90,13 +90,11 @@ impl Binder<'_> {
                 let all = builder.union(right.plan)?.build()?;
                 if is_all { all } else { self.distinct(all, &mut columns, Shown::AllAlike)? }
             }
-            SetOperator::Intersect => {
-                let sides = (builder.build()?, right.plan);
-                self.of_left((JoinType::LeftSemi, is_all), sides, &mut columns)?
-            }
             _ => {
+                let is_both = op == SetOperator::Intersect;
+                let kind = if is_both { JoinType::LeftSemi } else { JoinType::LeftAnti };
                 let sides = (builder.build()?, right.plan);
-                self.of_left((JoinType::LeftAnti, is_all), sides, &mut columns)?
+                self.of_left((kind, is_all), sides, &mut columns)?
             }
         };
         Ok(Bound { plan, columns })
@@ -143,13 +141,11 @@ impl Binder<'_> {
         let keys = (left_keys, right_keys);
         let found =
             LogicalPlanBuilder::from(left).join_detailed(right, kind, keys, None, equality)?;
-        let own = columns.iter().map(|column| column.typed.expr.clone());
-        let own: Vec<Expr> = own.collect();
-        let mut shown = Vec::with_capacity(own.len());
-        for (column_here, expr) in columns.iter_mut().zip(own) {
+        let mut shown = Vec::with_capacity(columns.len());
+        for column_here in columns.iter_mut() {
             let fresh = self.fresh(&column_here.name);
+            shown.push(column_here.typed.expr.clone().alias(&fresh));
             column_here.typed = column_here.typed.with_expr(column(&fresh));
-            shown.push(expr.alias(fresh));
         }
         Ok(found.project(shown)?.build()?)
     }

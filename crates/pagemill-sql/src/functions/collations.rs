@@ -147,7 +147,7 @@ fn check_version(catalog: &Catalog, row: &CollationRow) -> Result<(), String> {
         (Err(why), TextOrder::Here) => {
             let name = shown(catalog, row.oid);
             catalog.assume(format!(
-                "texts in collation {name} are ordered as the C library has it here ({why})"
+                "collation {name} is taken for what the C library has here ({why})"
             ));
             Ok(())
         }

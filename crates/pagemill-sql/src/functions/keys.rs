@@ -265,33 +265,29 @@ pub(crate) fn order_pair(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result
 /// Two expressions that are in the order of two values, for one comparison: their keys, or for texts in a locale what the library
 /// says of both, and 0.
 pub(crate) fn ordered(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(Expr, Expr)> {
-    let is_text =
-        |typed: &Typed| matches!(class(catalog, typed.ty.oid), Class::Text | Class::PaddedText);
-    if !is_text(a) || !is_text(b) {
+    let (Some(mut x), Some(mut y)) = (as_compared(catalog, a), as_compared(catalog, b)) else {
         return order_pair(catalog, a, b);
-    }
+    };
     let collation = common_collation(catalog, a, b)?;
     if sorts_by_bytes(catalog, collation) {
         return order_pair(catalog, a, b);
     }
-    let with = |typed: &Typed| {
-        let mut typed = match class(catalog, typed.ty.oid) {
-            Class::PaddedText => without_padding(catalog, typed),
-            _ => typed.clone(),
-        };
-        typed.ty.collation = collation;
-        typed
-    };
-    Ok((collations::order(catalog, &with(a), &with(b))?, lit(0)))
+    (x.ty.collation, y.ty.collation) = (collation, collation);
+    Ok((collations::order(catalog, &x, &y)?, lit(0)))
+}
+
+/// A text as it is compared; `None` for what is none.
+fn as_compared(catalog: &Arc<Catalog>, typed: &Typed) -> Option<Typed> {
+    match class(catalog, typed.ty.oid) {
+        Class::Text => Some(typed.clone()),
+        Class::PaddedText => Some(without_padding(catalog, typed)),
+        _ => None,
+    }
 }
 
 /// A text in a collation that is not one of bytes, as it is compared, and what compares it.
 pub(crate) fn collated(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Option<(Expr, Collator)>> {
-    let text = match class(catalog, typed.ty.oid) {
-        Class::Text => typed.clone(),
-        Class::PaddedText => without_padding(catalog, typed),
-        _ => return Ok(None),
-    };
+    let Some(text) = as_compared(catalog, typed) else { return Ok(None) };
     match sorts_by_bytes(catalog, typed.ty.collation) {
         true => Ok(None),
         false => Ok(Some((text.expr, collations::collator(catalog, typed.ty.collation)?))),
@@ -476,7 +472,9 @@ fn same_bits(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
 
 #[cold]
 fn looks_different() -> StatementError {
-    StatementError::unsupported("a UNION of values that are equal and look different")
+    StatementError::unsupported(
+        "a UNION, INTERSECT or EXCEPT of values that are equal and look different",
+    )
 }
 
 fn same_rows(a: &ArrayRef, b: &ArrayRef) -> Result<ArrayRef, StatementError> {

@@ -38,7 +38,7 @@ const MEMORY_PER_BATCH_ROW: usize = 256 << 10;
 const LEAST_ROWS: usize = 128;
 /// A batch of a scan takes at most one of so many parts of the memory. Sorts count all of it for each part that they are handed.
 const BATCH_SHARE: usize = 64;
-/// What a sort keeps free for its merge is at most one of so many parts of the memory; else the sorts of all threads would keep it free.
+/// What a sort keeps for its merge is at most one of so many parts of the memory: what the sorts of all threads keep has to leave some.
 const MERGE_SHARE: usize = 16;
 
 /// An engine for a session.

@@ -91,9 +91,11 @@ pub fn told(error: Error) -> anyhow::Error {
     match error {
         Error::Engine(error) => error.into(),
         Error::System(error) => error.into(),
-        // The engine names settings of its own.
-        other if other.report().state == SqlState::OUT_OF_MEMORY => other.report().into(),
-        other => other.into(),
+        other => match other.report() {
+            // The engine names settings of its own.
+            known if known.state == SqlState::OUT_OF_MEMORY => known.into(),
+            _ => other.into(),
+        },
     }
 }
 

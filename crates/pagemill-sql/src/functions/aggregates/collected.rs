@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, UInt64Array};
 use arrow::compute::{SortOptions, concat, take};
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, Rows, SortField};
@@ -113,11 +113,11 @@ impl Collected {
     }
 }
 
-/// What the rows of a column take, which may be a few of those that it shares memory with.
+/// What the rows of a column take, which may be a few of those that it shares memory with, and what is kept of it beside them.
 fn bytes_of(column: &ArrayRef) -> usize {
     let rows = column.to_data().get_slice_memory_size();
     // default: of what cannot be told by rows, all
-    size_of::<ArrayRef>() + rows.unwrap_or_else(|_| column.get_array_memory_size())
+    size_of::<ArrayData>() + rows.unwrap_or_else(|_| column.get_array_memory_size())
 }
 
 impl Accumulator for Collected {
@@ -145,7 +145,9 @@ impl Accumulator for Collected {
     }
 
     fn size(&self) -> usize {
-        size_of::<Self>() + self.bytes
+        let places: usize = self.parts.iter().map(|parts| parts.capacity()).sum();
+        let lists = self.parts.len() * size_of::<Vec<ArrayRef>>();
+        size_of::<Self>() + lists + places * size_of::<ArrayRef>() + self.bytes
     }
 
     fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
