@@ -1,17 +1,18 @@
 #!/bin/sh
-# keep-times.sh RECORD: gives the files of a fresh checkout the times that the same files had in the checkout that stood at the same
-# path before, as RECORD has them, and records what is here now. Run in the root of the checkout.
+# keep-times.sh RECORD: gives the files of a fresh checkout the times that the same files had in the checkout of the run before, as
+# RECORD has them, and records what is here now. Run in the root of the checkout. A directory that cargo builds into has one record,
+# wherever the checkouts lie: cargo takes what one of them built for the others' too.
 #
 # cargo takes what it built for as good as new if no source is younger, and in a fresh checkout all are: the crates of this project
 # would be built again for every run. A file keeps its time only if its content is what it was in the run before; every other one is
-# as young as this run. So what was built since that time was built from that content, provided that nobody else builds sources of
-# that path into the same directory. In a checkout that was here in the run before, files have their own times, and are left alone.
+# as young as this run. So what was built since that time was built from that content, provided that nobody builds into the same
+# directory without this. In the checkout of the run before, files have their own times, and are left alone.
 set -eu
 
 record=$1
 # Of the directory: another one at the same path differs in it. Where a file system knows no birth, a number that is used again only
 # means that all is built again.
-checkout=$(stat -c '%i %W' .)
+checkout="$(pwd) $(stat -c '%i %W' .)"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tab=$(printf '\t')

@@ -30,12 +30,9 @@ pub(crate) struct Dependency {
     pub(crate) dev_only: bool,
 }
 
-/// The directory above `xtask/`: of the checkout that cargo runs this program in, which need not be the one it was built in
-/// where several share a target directory.
+/// The root of the checkout that cargo runs this program in.
 pub(crate) fn root() -> PathBuf {
-    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let own = here.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-    own.parent().unwrap_or(&own).to_path_buf()
+    pagemill_testkit::in_checkout("")
 }
 
 /// The cargo that runs this program, without what it told about this package. There are build scripts that have all that depends on them

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use pagemill_testkit::in_checkout;
 use tempfile::TempDir;
 
 /// A checkout beside the record of it.
@@ -54,16 +55,22 @@ impl Checkout {
         self.time(name).elapsed().unwrap_or_default() < Duration::from_secs(1800)
     }
 
+    fn record(&self) -> PathBuf {
+        self.directory.path().join("kept/record")
+    }
+
     fn keep_times(&self) {
         assert!(self.kept_times("/usr/bin:/bin"));
     }
 
     /// With the programs that these directories have; true if it came to its end.
     fn kept_times(&self, path: &str) -> bool {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/keep-times.sh");
-        let record = self.directory.path().join("kept/record");
+        self.recorded(&self.record(), path)
+    }
+
+    fn recorded(&self, record: &Path, path: &str) -> bool {
         let mut command = Command::new("/bin/sh");
-        command.arg(script.canonicalize().unwrap()).arg(record).env("PATH", path);
+        command.arg(in_checkout("ci/keep-times.sh")).arg(record).env("PATH", path);
         command.current_dir(self.path("")).status().unwrap().success()
     }
 }
@@ -90,6 +97,26 @@ fn in_a_fresh_checkout_a_file_is_as_old_as_its_content() {
     for name in ["changed.rs", "moved_here.rs", "added.rs"] {
         assert!(checkout.is_new(name), "{name} is as old as another content");
     }
+}
+
+/// Of whatever stands at another path, cargo takes what it built all the same.
+#[test]
+fn a_checkout_at_another_path_has_the_times_of_the_run_before() {
+    let (first, second) = (Checkout::new(), Checkout::new());
+    first.write("same.rs", "a", 5);
+    first.write("changed.rs", "b", 5);
+    assert!(first.recorded(&first.record(), "/usr/bin:/bin"));
+
+    second.write("same.rs", "a", 0);
+    second.write("changed.rs", "c", 0);
+    assert!(second.recorded(&first.record(), "/usr/bin:/bin"));
+    assert_eq!(second.time("same.rs"), first.time("same.rs"));
+    assert!(second.is_new("changed.rs"));
+
+    // What the second one built of it is newer than what the first one has.
+    assert!(first.recorded(&first.record(), "/usr/bin:/bin"));
+    assert!(first.is_new("changed.rs"));
+    assert_eq!(second.time("same.rs"), first.time("same.rs"));
 }
 
 /// The last run counts, and not one before it: in between, something was built of the other content.

@@ -7,6 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
+use pagemill_testkit::in_checkout;
 use tempfile::TempDir;
 
 const TOOLS: [&str; 8] = ["bash", "cat", "env", "grep", "id", "sed", "sh", "uname"];
@@ -40,10 +41,9 @@ fn machine() -> TempDir {
 
 /// What the function says before it fails.
 fn complaint(machine: &TempDir, call: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let output = Command::new("/bin/bash")
         .args(["-euo", "pipefail", "-c", &format!(". ci/needs.sh; {call}; echo REACHED")])
-        .current_dir(root)
+        .current_dir(in_checkout(""))
         .env_clear()
         .env("PATH", machine.path())
         .env("HOME", machine.path())

@@ -5,10 +5,9 @@
 
 mod fixture;
 
-use std::path::Path;
-
 use pagemill_lab::report::{self, compare};
 use pagemill_lab::results::Results;
+use pagemill_testkit::in_checkout;
 
 /// Every line of a terminal report fits here.
 const WIDEST: usize = 120;
@@ -29,7 +28,7 @@ fn compared(
 }
 
 fn expect(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name);
+    let path = in_checkout("crates/pagemill-lab/tests/expected").join(name);
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         std::fs::write(&path, text).unwrap();
     }

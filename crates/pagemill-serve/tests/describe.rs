@@ -2,17 +2,16 @@
 //!
 //! The commands run in one session each way, from a file.
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, in_checkout};
 
 const OBJECTS: &str = include_str!("describe/objects.sql");
 
 /// The file of commands.
 fn commands() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/describe/commands.sql")
+    in_checkout("crates/pagemill-serve/tests/describe/commands.sql")
 }
 
 fn client(mut command: Command) -> Result<Output> {

@@ -7,12 +7,12 @@
 mod java;
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use java::JavaDriver;
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, skipped};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, in_checkout, skipped};
 use support::Served;
 
 const VALUES: &str = include_str!("languages/objects.sql");
@@ -54,7 +54,7 @@ impl ServerAddress {
 }
 
 fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages").join(name)
+    in_checkout("crates/pagemill-serve/tests/languages").join(name)
 }
 
 /// Runs what `script` makes for a place against the server and against the files.

@@ -8,7 +8,7 @@ mod support;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, in_checkout};
 
 const TABLES: &str = r"
     set timezone = 'UTC';
@@ -130,10 +130,11 @@ fn asked(
 }
 
 fn all(client: impl Fn() -> Command, user: &str) -> Result<Vec<(String, String)>> {
-    let questions = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/styles/questions.sql");
+    let questions = in_checkout("crates/pagemill-serve/tests/styles/questions.sql");
+    let questions = questions.to_string_lossy();
     let mut found = Vec::new();
     for (options, zone) in STYLES {
-        let told = asked(client(), (user, options, zone), &["-f", questions])?;
+        let told = asked(client(), (user, options, zone), &["-f", &questions])?;
         found.push((format!("{options} {zone}"), told));
     }
     for statements in SET {

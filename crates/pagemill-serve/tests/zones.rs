@@ -7,7 +7,7 @@ mod support;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, in_checkout};
 
 const TABLES: &str = "
     set timezone = 'UTC';
@@ -85,10 +85,11 @@ fn asked(mut client: Command, (user, zone): (&str, &str), words: &[&str]) -> Res
 }
 
 fn all(client: impl Fn() -> Command, user: &str) -> Result<Vec<(String, String)>> {
-    let questions = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zones/questions.sql");
+    let questions = in_checkout("crates/pagemill-serve/tests/zones/questions.sql");
+    let questions = questions.to_string_lossy();
     let mut found = Vec::new();
     for zone in ZONES {
-        found.push((zone.to_owned(), asked(client(), (user, zone), &["-f", questions])?));
+        found.push((zone.to_owned(), asked(client(), (user, zone), &["-f", &questions])?));
     }
     for statements in SET {
         for (user, zone) in [(user, ""), (user, "Europe/Berlin"), ("ada", ""), ("far", "")] {

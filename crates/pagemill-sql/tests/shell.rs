@@ -3,11 +3,11 @@
 //! What psql prints of the same lines is the judge wherever both can do the same.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, in_checkout};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pagemill-sql");
 const TABLES: &str = include_str!("shell/tables.sql");
@@ -60,7 +60,7 @@ impl Both {
     fn typed(&self, steps: &str) -> Result<String> {
         let file = tempfile::NamedTempFile::new_in(self.scratch.path())?;
         std::fs::write(file.path(), steps)?;
-        let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shell/drive.py");
+        let driver = in_checkout("crates/pagemill-sql/tests/shell/drive.py");
         let mut python = Command::new("python3");
         python.arg(driver).arg(file.path()).arg(PROGRAM);
         python.args(["sql", "-d", "postgres", "-D"]).arg(self.stopped.data_dir());

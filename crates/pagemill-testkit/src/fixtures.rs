@@ -4,10 +4,11 @@
 //! unlogged tables, so `Ddl` comes after it.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 
+use crate::checkout::in_checkout;
 use crate::mvcc::overlap_sessions;
 use crate::oracle::CopyFormat;
 use crate::server::TestCluster;
@@ -93,7 +94,7 @@ impl Fixture {
 
 /// The directory of the scripts.
 pub fn script_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+    in_checkout("crates/pagemill-testkit/fixtures")
 }
 
 fn load_script(cluster: &TestCluster, db: &str, script: &str) -> Result<()> {

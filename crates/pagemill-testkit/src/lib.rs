@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod checkout;
 pub mod compare;
 pub mod control_group;
 pub mod devices;
@@ -45,6 +46,7 @@ pub mod session;
 mod skips;
 pub mod versions;
 
+pub use checkout::in_checkout;
 pub use compare::{Diff, compare};
 pub use control_group::{ControlGroup, ReadLimit};
 pub use devices::{FileSystem, LoopDevice, Unavailable, Volume};

@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
+use crate::checkout::in_checkout;
+
 /// What the names of samples end with, after the version.
 const SUFFIX: &str = ".tar.zst";
 
@@ -29,7 +31,7 @@ impl Sample {
     /// # Errors
     /// When there is none, or `tar` is not there.
     pub fn all() -> Result<Vec<Self>> {
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
+        let kept = in_checkout("crates/pagemill-testkit/samples");
         let mut found = Vec::new();
         for entry in kept.read_dir()? {
             let name = entry?.file_name().to_string_lossy().into_owned();

@@ -25,6 +25,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::checkout::in_checkout;
 use crate::install::PgInstall;
 use crate::program::READ_VARIABLE;
 
@@ -151,8 +152,8 @@ fn of_kit_and_server(install: &PgInstall) -> Result<u64> {
     }
     let mut hasher = DefaultHasher::new();
     install.installation()?.version().hash(&mut hasher);
-    for part in ["src", "fixtures", "../pagemill-server/src"] {
-        hash_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(part), &mut hasher)?;
+    for part in ["pagemill-testkit/src", "pagemill-testkit/fixtures", "pagemill-server/src"] {
+        hash_files(&in_checkout("crates").join(part), &mut hasher)?;
     }
     known.insert(install.bindir.clone(), hasher.finish());
     Ok(hasher.finish())

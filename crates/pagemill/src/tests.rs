@@ -118,7 +118,7 @@ fn no_example_in_the_help_is_wrapped() {
 
 #[test]
 fn every_command_line_in_the_readme_is_one() {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = pagemill_testkit::in_checkout("README.md");
     let readme = std::fs::read_to_string(readme).unwrap().replace("$ pagemill", "pagemill");
     let (count, wrong) = check(&readme, |line| line.starts_with("pagemill "));
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -14,7 +14,9 @@ use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::{Prepared, filled_cluster};
 use pagemill_testkit::scratch::cluster_root;
-use pagemill_testkit::{CopyFormat, Medium, PgInstall, Program, TestCluster, compare, each_of};
+use pagemill_testkit::{
+    CopyFormat, Medium, PgInstall, Program, TestCluster, compare, each_of, in_checkout,
+};
 
 const BLOCK: u64 = 8192;
 /// How many differences are told in full.
@@ -231,7 +233,7 @@ fn orders_equal(
 fn fixture(install: &PgInstall) -> Result<TestCluster> {
     let source = ("orders", include_str!("order_by.sql"));
     let filled = filled_cluster(install, source, Medium::Memory, |cluster| {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/order_by.sql");
+        let script = in_checkout("crates/pagemill/tests/order_by.sql");
         cluster.psql_file("postgres", &script, &[])?;
         Ok(String::new())
     })?;

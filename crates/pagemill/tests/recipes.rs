@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::{PgInstall, TestCluster, skipped};
+use pagemill_testkit::{PgInstall, TestCluster, in_checkout, skipped};
 
 /// Its commands take minutes.
 const LEFT_OUT: &str = "Derive settings from measurements";
@@ -52,7 +52,7 @@ fn script(page: &str) -> String {
 }
 
 fn run(directory: &Path, install: &PgInstall) -> Result<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src/recipes.md");
+    let page = in_checkout("docs/guide/src/recipes.md");
     let text = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
     fs::write(directory.join("recipes.sh"), script(&text))?;
     // The account may not get to where cargo builds.

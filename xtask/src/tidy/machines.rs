@@ -2,7 +2,8 @@
 //!
 //! A path under somebody's home works nowhere else, and a mirror of a package registry is nobody
 //! else's to reach. So: no absolute path into a home or a working directory, no URL whose host is an
-//! address or a name without a public domain, and no package source but the public registry.
+//! address or a name without a public domain, no package source but the public registry, and no program with the path of its
+//! checkout built in.
 
 use super::{Finding, Tree};
 
@@ -25,6 +26,9 @@ const PRIVATE_DOMAINS: [&str; 5] = [".internal", ".local", ".lan", ".corp", ".in
 /// How a cargo setting replaces the public registry.
 const REPLACEMENTS: [&str; 3] = ["replace-with", "[registries", "[source."];
 
+/// How a program is given the path of the checkout it is built in.
+const BUILT_IN: &str = concat!("env!(\"CARGO_", "MANIFEST_DIR\")");
+
 const PUBLIC_REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -38,7 +42,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 fn check_text<'a>(path: &str, lines: impl Iterator<Item = &'a str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in (1..).zip(lines) {
-        let faults = [own_path(line), private_host(line), foreign_source(path, line)];
+        let faults =
+            [own_path(line), built_in_path(line), private_host(line), foreign_source(path, line)];
         let found = faults.into_iter().flatten();
         findings.extend(found.map(|message| Finding::new(path, number, RULE, message)));
     }
@@ -48,6 +53,12 @@ fn check_text<'a>(path: &str, lines: impl Iterator<Item = &'a str>) -> Vec<Findi
 fn own_path(line: &str) -> Option<String> {
     let directory = OWN_DIRECTORIES.iter().find(|directory| stands_absolute(line, directory))?;
     Some(format!("a path under `{directory}`; take it from the environment or from an argument"))
+}
+
+/// Checkouts may share a target directory: a path built in is that of one that may be gone.
+fn built_in_path(line: &str) -> Option<String> {
+    let remedy = "ask as the program runs, a test by `pagemill_testkit::in_checkout`";
+    line.contains(BUILT_IN).then(|| format!("the checkout's path built in; {remedy}"))
 }
 
 /// Whether the directory opens a path, and is not the tail of a longer one.
@@ -100,6 +111,12 @@ mod tests {
         assert_eq!(count("a.md", concat!("see /ho", "me/me/x")), 1);
         assert_eq!(count("a.sh", concat!("cp \"/ro", "ot/x\" .")), 1);
         assert_eq!(count("a.sh", concat!("cd target/wo", "rk/x; cd $HOME/wo", "rk/x")), 0);
+    }
+
+    #[test]
+    fn a_path_built_in_is_found_and_one_asked_for_is_not() {
+        assert_eq!(count("a.rs", &format!("Path::new({BUILT_IN}).join(\"x.sql\")")), 1);
+        assert_eq!(count("a.rs", "std::env::var_os(\"CARGO_MANIFEST_DIR\")"), 0);
     }
 
     #[test]

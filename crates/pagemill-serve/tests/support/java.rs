@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use pagemill_testkit::in_checkout;
 
 /// A driver that can be asked for.
 pub(crate) struct JavaDriver {
@@ -28,7 +29,7 @@ impl JavaDriver {
         let port = forwarded(socket.to_owned())?;
         let mut java = Command::new("java");
         java.arg("-Duser.timezone=UTC").arg("-Dfile.encoding=UTF-8").arg("-cp").arg(&self.archive);
-        java.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(program));
+        java.arg(in_checkout("crates/pagemill-serve/tests").join(program));
         java.arg(format!("jdbc:postgresql://{}:{port}/postgres", Ipv4Addr::LOCALHOST)).arg(user);
         Ok(java)
     }

@@ -2,10 +2,10 @@
 //!
 //! Nothing of its WAL is recycled, so that the server's own tools can be asked about it later.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, in_checkout};
 
 /// Segments of 1 MiB; nothing is recycled.
 const SETTINGS: [&str; 3] = ["wal_keep_size = 1GB", "max_wal_size = 2GB", "wal_level = logical"];
@@ -51,5 +51,5 @@ pub(crate) fn current_lsn(cluster: &TestCluster) -> Result<String> {
 }
 
 fn workload() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../pagemill-wal/tests/workload.sql")
+    in_checkout("crates/pagemill-wal/tests/workload.sql")
 }

@@ -2,11 +2,11 @@
 //!
 //! Invariant: all WAL from the copy's stop to the server's own is kept, and the copy shares no file with it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use pagemill_testkit::scratch::{Medium, cluster_root};
-use pagemill_testkit::{ClusterOptions, PgInstall, Session, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, Session, TestCluster, in_checkout};
 
 /// How a server is set up.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ pub(crate) fn work_on_indexes(cluster: &TestCluster) -> Result<()> {
 }
 
 fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record_oracle").join(name)
+    in_checkout("crates/pagemill-wal/tests/record_oracle").join(name)
 }
 
 /// A row is locked whose update is still going on: its newer version is locked with it, and both lockers make a
