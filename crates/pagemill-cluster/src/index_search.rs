@@ -1,10 +1,12 @@
 //! The indexes of a table that can be searched by value, and why others cannot.
 //!
-//! An index can be searched by its leading key columns, up to the first whose order is not known here: an expression, an
-//! operator class that is no type's default, a type without an order, or a collation whose order a library decides that
-//! may have been another one when the index was built: the C library of another version than the recorded one, or ICU.
+//! An index can be searched by its leading key columns, up to the first whose order is not known here: an operator class that is
+//! no type's default, a type without an order, or a collation whose order a library decides that may have been another one when
+//! the index was built: the C library of another version than the recorded one, or ICU. What an expression among them is, and
+//! which rows a partial index has, is for whoever evaluates expressions: the trees are told as they are stored.
 //!
-//! Invariant: an index that is given out has an entry for every row that a server's newest snapshot sees, in the order told.
+//! Invariant: an index that is given out has an entry for every row that a server's newest snapshot sees and its predicate holds
+//! for, in the order told.
 //!
 //! Source: `src/include/catalog/pg_index.h`, `pg_opclass.h`, `match_index_to_operand` in
 //! `src/backend/optimizer/path/indxpath.c`, PostgreSQL 14 to 18.
@@ -39,6 +41,10 @@ pub struct SearchIndex {
     pub order: KeyOrder,
     /// True where they are all of its key columns, and no two rows are equal in them but for NULLs.
     pub is_unique: bool,
+    /// The expressions among its columns, a stored list.
+    pub expressions: Option<Vec<u8>>,
+    /// The condition on the rows it has, as stored; `None` where it has all.
+    pub predicate: Option<Vec<u8>>,
 }
 
 /// The name of an index, and how it can be searched or why it cannot.
@@ -56,14 +62,23 @@ pub struct SearchIndexes {
 /// A key column.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchKey {
-    /// Its position in the table, from 0.
-    pub position: usize,
+    /// What its values are.
+    pub source: KeySource,
     /// `DESC`.
     pub descending: bool,
     /// `NULLS FIRST`.
     pub nulls_first: bool,
     /// The collation that its texts are in the order of; `None` where that is the order of their bytes, and for all else.
     pub collation: Option<Oid>,
+}
+
+/// What the values of a key column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeySource {
+    /// The table's column at this position, from 0.
+    Column(usize),
+    /// This one of the index's expressions, from 0.
+    Expression(usize),
 }
 
 /// Why an index is not searched.
@@ -73,9 +88,9 @@ pub enum NotSearched {
     AccessMethod,
     /// Not built to the end, or being dropped.
     Invalid,
-    /// It has a predicate.
+    /// It has a predicate, kept out of line.
     Partial,
-    /// Its first column is an expression.
+    /// Its first column is none of the table's, nor an expression that is stored in place.
     Expression,
     /// Its first column is in an order of an operator class that is not its type's default.
     OperatorClass,
@@ -90,8 +105,8 @@ impl fmt::Display for NotSearched {
         f.write_str(match self {
             Self::AccessMethod => "of an access method that is not searched",
             Self::Invalid => "invalid",
-            Self::Partial => "partial",
-            Self::Expression => "over an expression",
+            Self::Partial => "partial by a long predicate",
+            Self::Expression => "over a long expression",
             Self::OperatorClass => "of an operator class that is not the default",
             Self::Collation => "in a collation that may sort otherwise here",
             Self::Type => "over a type whose order is not known",
@@ -145,17 +160,20 @@ impl Database {
         match () {
             () if !self.is_btree(class)? => return Ok(Err(NotSearched::AccessMethod)),
             () if !row.is_valid => return Ok(Err(NotSearched::Invalid)),
-            () if row.has_predicate => return Ok(Err(NotSearched::Partial)),
+            () if row.has_predicate && row.predicate.is_none() => {
+                return Ok(Err(NotSearched::Partial));
+            }
             () => {}
         }
         let relation = self.relation(class)?;
         let (mut keys, mut columns) = (Vec::new(), Vec::new());
         for at in 0..row.key_count {
-            match self.search_key(table, row, at, classes)? {
+            let Some(own) = relation.columns.get(at) else { break };
+            let source = key_source(table, row, (at, own.type_oid));
+            match self.search_key(row, (at, source), classes)? {
                 Err(cause) if at == 0 => return Ok(Err(cause)),
                 Err(_) => break,
                 Ok((key, order)) => {
-                    let Some(own) = relation.columns.get(at) else { break };
                     let SearchKey { descending, nulls_first, .. } = key;
                     columns.push(KeyColumn { layout: own.layout, order, descending, nulls_first });
                     keys.push(key);
@@ -166,20 +184,26 @@ impl Database {
         let (class, order) = (class.clone(), KeyOrder::new(columns));
         let place = |number: &i16| (*number > 0).then(|| position(*number));
         let positions = row.columns.iter().map(place).collect();
-        Ok(Ok(SearchIndex { class, relation, positions, keys, order, is_unique }))
+        let (expressions, predicate) = (row.expressions.clone(), row.predicate.clone());
+        Ok(Ok(SearchIndex {
+            class,
+            relation,
+            positions,
+            keys,
+            order,
+            is_unique,
+            expressions,
+            predicate,
+        }))
     }
 
     fn search_key(
         &self,
-        table: &Relation,
         row: &BuildRow,
-        at: usize,
+        (at, source): (usize, Option<(KeySource, Oid)>),
         classes: &OperatorClasses,
     ) -> Result<Result<(SearchKey, ValueOrder), NotSearched>> {
-        let number = row.columns.get(at).copied().unwrap_or(0);
-        let Some(column) = table.columns.get(position(number)).filter(|_| number > 0) else {
-            return Ok(Err(NotSearched::Expression));
-        };
+        let Some((source, type_oid)) = source else { return Ok(Err(NotSearched::Expression)) };
         let class = row.operator_classes.get(at).copied().filter(|oid| *oid < FIRST_NORMAL_OID);
         let Some(class) = class.and_then(|oid| classes.get(&oid)) else {
             return Ok(Err(NotSearched::OperatorClass));
@@ -190,13 +214,13 @@ impl Database {
         }
         let collation = row.collations.get(at).copied().unwrap_or(Oid::INVALID);
         let collation = (!by_bytes).then_some(collation);
-        let (order, collation) = match self.key_order(class, column.type_oid, collation)? {
+        let (order, collation) = match self.key_order(class, type_oid, collation)? {
             Ok(found) => found,
             Err(cause) => return Ok(Err(cause)),
         };
         let options = row.options.get(at).copied().unwrap_or(0);
         let key = SearchKey {
-            position: position(number),
+            source,
             descending: options & DESCENDING != 0,
             nulls_first: options & NULLS_FIRST != 0,
             collation,
@@ -239,4 +263,19 @@ impl Database {
         })?;
         Ok(found)
     }
+}
+
+/// What a key column of an index has the values of, and their type; `own` is the type of the index's column.
+fn key_source(
+    table: &Relation,
+    row: &BuildRow,
+    (at, own): (usize, Oid),
+) -> Option<(KeySource, Oid)> {
+    let number = *row.columns.get(at)?;
+    if number == 0 {
+        let before = row.columns.iter().take(at).filter(|number| **number == 0).count();
+        return row.expressions.as_ref().map(|_| (KeySource::Expression(before), own));
+    }
+    let column = table.columns.get(position(number)).filter(|_| number > 0)?;
+    Some((KeySource::Column(position(number)), column.type_oid))
 }

@@ -402,6 +402,9 @@ pub(crate) struct BuildRow {
     pub(crate) is_valid: bool,
     pub(crate) has_expression: bool,
     pub(crate) has_predicate: bool,
+    /// The trees of both, where they are not kept out of line.
+    pub(crate) expressions: Option<Vec<u8>>,
+    pub(crate) predicate: Option<Vec<u8>>,
     pub(crate) nulls_not_distinct: bool,
     pub(crate) operator_classes: Vec<Oid>,
     pub(crate) collations: Vec<Oid>,
@@ -439,6 +442,8 @@ impl BuildRow {
             options: crate::index::vector(row.raw(10))?,
             has_expression: row.raw(11).is_some(),
             has_predicate: row.raw(12).is_some(),
+            expressions: stored_tree(row, 11)?,
+            predicate: stored_tree(row, 12)?,
             is_immediate: row.byte(13)? != 0,
             nulls_not_distinct: since_15 && row.byte(14)? != 0,
         })

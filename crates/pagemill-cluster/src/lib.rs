@@ -69,7 +69,7 @@ pub use directory_state::DirectoryState;
 pub use directory_witness::{DirectoryChange, DirectoryWitness};
 pub use error::{Damage, Error, Result};
 pub use index::IndexRow;
-pub use index_search::{NotSearched, SearchIndex, SearchIndexes, SearchKey};
+pub use index_search::{KeySource, NotSearched, SearchIndex, SearchIndexes, SearchKey};
 pub use lost_tail::TailWitness;
 pub use name_search::InputNames;
 pub use partition_bounds::{PartitionBound, RangeDatum};

@@ -12,9 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_cli::cluster_arguments::TextOrderChoice;
-use pagemill_cluster::{
-    Database, InputCatalog, Relation, SearchIndexes, UnknownTypes, ValueCatalog,
-};
+use pagemill_cluster::{Database, InputCatalog, Relation, UnknownTypes, ValueCatalog};
 use pagemill_format::{Oid, PgVersion};
 use pagemill_types::input::datetime::DateTimeContext;
 use pagemill_types::time_zone::Zone;
@@ -223,9 +221,8 @@ impl Catalog {
         if let Some(found) = known.get(&table.class.oid) {
             return Ok(found.clone());
         }
-        let SearchIndexes { trees, ranges } = self.database().search_indexes(table)?;
-        let trees = trees.into_iter().map(|(name, index)| (name, index.map(Arc::new))).collect();
-        let found = Arc::new(TableIndexes { trees, ranges });
+        let found = self.database().search_indexes(table)?;
+        let found = Arc::new(TableIndexes::new(table.class.oid, found));
         known.insert(table.class.oid, found.clone());
         Ok(found)
     }

@@ -86,7 +86,7 @@ impl Binder<'_> {
             Expr::OuterReferenceColumn(Arc::new(field), column.clone())
         };
         let values = outer.iter().map(value).collect();
-        let (name, nested) = (self.fresh("query"), self.tables.nested());
+        let (name, nested) = (self.fresh("query"), self.tables.nested()?);
         Ok(RowQuery { name, plan, outer, keeps_all, nested }.over(left, values)?)
     }
 }

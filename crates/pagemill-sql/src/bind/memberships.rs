@@ -6,7 +6,7 @@
 use datafusion::logical_expr::{Expr, lit, not};
 use pagemill_format::Oid;
 use sqlparser::ast::{
-    BinaryOperator, Expr as Syntax, FunctionArg, FunctionArgExpr, FunctionArguments,
+    BinaryOperator, DataType, Expr as Syntax, FunctionArg, FunctionArgExpr, FunctionArguments,
     ObjectNamePart, UnaryOperator,
 };
 
@@ -17,7 +17,7 @@ use super::expressions::{
 use super::json_clauses::predicate;
 use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
-use crate::coerce::coerce;
+use crate::coerce::{coerce, collated};
 use crate::error::{Result, unsupported};
 use crate::forms::SYMMETRIC;
 use crate::resolve;
@@ -160,7 +160,11 @@ impl Binder<'_> {
 
     /// The elements of an array that is written out, each by itself: an index may be searched for them.
     fn constants_of_array(&mut self, syntax: &Syntax) -> Result<Option<Vec<Typed>>> {
-        let Syntax::Array(array) = syntax else { return self.array_literal(syntax) };
+        let array = match unnested(syntax) {
+            Syntax::Array(array) => array,
+            Syntax::Cast { expr, data_type, .. } => return self.constants_as(expr, data_type),
+            other => return self.array_literal(other),
+        };
         if array.elem.is_empty() || !array.elem.iter().all(is_written) {
             return Ok(None);
         }
@@ -172,6 +176,17 @@ impl Binder<'_> {
         }
         let bring = |part| coerce(&self.catalog, part, element, CastContext::Implicit);
         Ok(Some(parts.into_iter().map(bring).collect::<Result<_>>()?))
+    }
+
+    /// The same of an array that is made one of this type, as the server writes what IN was in a stored expression.
+    fn constants_as(&mut self, array: &Syntax, name: &DataType) -> Result<Option<Vec<Typed>>> {
+        let Some(items) = self.constants_of_array(array)? else { return Ok(None) };
+        let target = self.type_named(name)?;
+        let (base, modifier) = self.catalog.base_type(target.oid, target.modifier);
+        let Some(element) = self.array_row(base).map(|row| row.element) else { return Ok(None) };
+        let element = collated(&self.catalog, element).with_modifier(modifier);
+        let bring = |item| coerce(&self.catalog, item, element, CastContext::Explicit);
+        Ok(Some(items.into_iter().map(bring).collect::<Result<_>>()?))
     }
 
     /// The elements of `'{a,b}'`, simple ones without quotes, as literals whose type follows from what they are compared with.
@@ -208,13 +223,14 @@ pub(super) fn only_argument<'s>(syntax: &'s Syntax, wanted: &str) -> Option<&'s 
     }
 }
 
-/// A constant or a parameter, perhaps with a sign before it.
+/// A constant or a parameter, perhaps with a sign before it or as another type.
 fn is_written(part: &Syntax) -> bool {
     match part {
         Syntax::Value(_) => true,
         Syntax::UnaryOp { op: UnaryOperator::Minus, expr } => {
             matches!(&**expr, Syntax::Value(_))
         }
+        Syntax::Cast { expr, .. } => is_written(expr),
         _ => false,
     }
 }

@@ -59,6 +59,7 @@ mod session_settings;
 mod set_calls;
 mod set_operation;
 mod settings;
+mod stored_expressions;
 mod subqueries;
 mod table_names;
 mod type_names;
@@ -86,6 +87,7 @@ use crate::typed::Typed;
 
 use inlining::BodyArguments;
 use scope::Level;
+pub(crate) use stored_expressions::{stored_condition, stored_expression};
 pub(crate) use type_names::type_of_text;
 
 /// A query that was bound.
@@ -128,7 +130,10 @@ pub(crate) trait Tables {
     fn database(&self, cluster: Option<&str>, name: &str) -> Result<Arc<Catalog>>;
 
     /// What queries within others run in.
-    fn nested(&self) -> Arc<Nested>;
+    ///
+    /// # Errors
+    /// Where none can.
+    fn nested(&self) -> Result<Arc<Nested>>;
 }
 
 /// Binds one statement.

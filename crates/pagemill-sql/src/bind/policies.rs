@@ -19,16 +19,14 @@ use pagemill_format::Oid;
 use pagemill_format::node_tree::Node;
 use sqlparser::ast::{Expr as Syntax, SelectItem, SetExpr, Statement};
 
-use super::query::boolean;
-use super::scope::{Allowed, Level, Scope};
+use super::scope::Scope;
 use super::table_names::FoundTable;
 use super::{Binder, TableRows};
 use crate::barrier::behind_barrier;
 use crate::catalog::Catalog;
 use crate::definitions::{Style, Unwritten, Writer};
-use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
+use crate::error::{Error, Result, SqlState, StatementError, fail};
 use crate::rights::Policy;
-use crate::session::Session;
 
 impl Binder<'_> {
     /// The rows of a table that its policies show to whoever reads it.
@@ -109,18 +107,8 @@ impl Binder<'_> {
     }
 
     fn filtered_by(&mut self, plan: LogicalPlan, scope: Scope, text: &str) -> Result<LogicalPlan> {
-        let statements = Session::parse(&format!("SELECT {text}"))?;
-        let Some(syntax) = only_expression(&statements) else {
-            return unsupported("what is no condition");
-        };
-        let allowed = Allowed::PlainIn("WHERE");
-        self.levels.push(Level { scope, allowed, ..Level::default() });
-        let condition = self
-            .expr(syntax)
-            .and_then(|typed| boolean(typed, "POLICY", &self.catalog))
-            .and_then(|typed| self.condition(typed.expr));
-        self.levels.pop();
-        Ok(LogicalPlanBuilder::from(plan).filter(condition?)?.build()?)
+        let condition = self.within(scope, |binder| binder.condition_of_text(text, "POLICY"))?;
+        Ok(LogicalPlanBuilder::from(plan).filter(condition)?.build()?)
     }
 }
 
@@ -131,7 +119,7 @@ fn is_guarded(catalog: &Catalog, role: Oid, class: &ClassRow) -> Result<bool> {
 }
 
 /// The expression of a SELECT that has nothing else.
-fn only_expression(statements: &[Statement]) -> Option<&Syntax> {
+pub(super) fn only_expression(statements: &[Statement]) -> Option<&Syntax> {
     let [Statement::Query(query)] = statements else { return None };
     let SetExpr::Select(select) = &*query.body else { return None };
     match &select.projection[..] {

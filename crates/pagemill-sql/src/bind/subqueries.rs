@@ -101,7 +101,7 @@ impl Binder<'_> {
             .limit(0, Some(1))?
             .aggregate(Vec::<Expr>::new(), [count.alias(&name)])?
             .build()?;
-        let count = self.value_of(plan, &DataType::Int64);
+        let count = self.value_of(plan, &DataType::Int64)?;
         let none = lit(0_i64);
         Ok(truth_value(if negated { count.eq(none) } else { count.gt(none) }))
     }
@@ -112,15 +112,15 @@ impl Binder<'_> {
     }
 
     /// The value of a query of one value.
-    fn value_of(&mut self, plan: LogicalPlan, carrier: &DataType) -> Expr {
+    fn value_of(&mut self, plan: LogicalPlan, carrier: &DataType) -> Result<Expr> {
         match self.is_nested(&plan) {
             true => self.nested(plan, carrier),
-            false => Expr::ScalarSubquery(subquery(plan)),
+            false => Ok(Expr::ScalarSubquery(subquery(plan))),
         }
     }
 
     /// The value of a query that is run for each row around it.
-    fn nested(&mut self, plan: LogicalPlan, carrier: &DataType) -> Expr {
+    fn nested(&mut self, plan: LogicalPlan, carrier: &DataType) -> Result<Expr> {
         let outer = outer_columns(&plan);
         let around = self.levels.len().saturating_sub(1);
         let is_further = |column: &Column| {
@@ -138,7 +138,7 @@ impl Binder<'_> {
         let values = outer.iter().map(value).collect();
         let name = self.fresh("query");
         let query = NestedQuery { name, plan, outer, carrier: carrier.clone() };
-        query.of(values, self.tables.nested())
+        Ok(query.of(values, self.tables.nested()?))
     }
 
     /// Of a query that refers to the one around it, all rows are counted.
@@ -186,7 +186,7 @@ impl Binder<'_> {
     /// The value of a query of one column.
     pub(super) fn one_value(&mut self, plan: LogicalPlan, typed: Typed) -> Result<Typed> {
         if self.is_nested(&plan) || is_correlated(&plan) && is_product(&plan) {
-            return Ok(typed.with_expr(self.nested(plan, &typed.carrier)));
+            return Ok(typed.with_expr(self.nested(plan, &typed.carrier)?));
         }
         refuse_functions(&plan)?;
         refuse_nested_aggregates(&plan)?;
@@ -206,7 +206,7 @@ impl Binder<'_> {
     /// The value of a query that a function in SQL is: run for each row around it where it refers to that.
     pub(super) fn value_of_rows(&mut self, plan: LogicalPlan, typed: &Typed) -> Result<Typed> {
         if is_correlated(&plan) {
-            return Ok(typed.with_expr(self.nested(plan, &typed.carrier)));
+            return Ok(typed.with_expr(self.nested(plan, &typed.carrier)?));
         }
         let plan = self.or_null(plan, typed)?;
         Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))))
@@ -274,7 +274,7 @@ impl Binder<'_> {
         if !self.nests {
             refuse_nested_aggregates(&plan)?;
         }
-        let array = array.with_expr(self.value_of(plan, &array.carrier));
+        let array = array.with_expr(self.value_of(plan, &array.carrier)?);
         let of_texts = catalog.type_row(oid::TEXT).map_or(result.oid, |row| row.array);
         let read_as = if result.oid == RECORDS { PgType::new(of_texts) } else { result };
         let empty = Typed { ty: result, ..constant(&catalog, read_as, "{}")? };

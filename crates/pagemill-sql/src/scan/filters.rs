@@ -37,6 +37,8 @@ impl<F> Change for F where
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScanFilters {
     conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// Those that are left above the scan, which may tell where rows are to be looked for.
+    hints: Vec<Arc<dyn PhysicalExpr>>,
 }
 
 impl ScanFilters {
@@ -50,8 +52,13 @@ impl ScanFilters {
         let mut filters = self.clone();
         let taken = more.iter().take_while(|condition| is_harmless(condition, schema)).count();
         let left = more.len() - taken;
-        for condition in more.into_iter().take(taken) {
-            filters.conditions.push(by_days(condition)?);
+        for (at, condition) in more.into_iter().enumerate() {
+            match at < taken {
+                true => filters.conditions.push(by_days(condition)?),
+                // The engine offers what is left where it is more than once.
+                false if filters.hints.contains(&condition) => {}
+                false => filters.hints.push(condition),
+            }
         }
         let mut answer = vec![PushedDown::Yes; taken];
         answer.extend(vec![PushedDown::No; left]);
@@ -60,9 +67,10 @@ impl ScanFilters {
 
     /// With each condition on columns of this schema changed to one that is as harmless.
     pub(super) fn changed(&self, change: impl Change, schema: &Schema) -> QueryResult<Self> {
-        let changed = self.conditions.iter().map(|condition| change(condition, schema));
-        let conditions = changed.collect::<QueryResult<_>>()?;
-        Ok(Self { conditions })
+        let changed = |of: &[Arc<dyn PhysicalExpr>]| {
+            of.iter().map(|condition| change(condition, schema)).collect::<QueryResult<_>>()
+        };
+        Ok(Self { conditions: changed(&self.conditions)?, hints: changed(&self.hints)? })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -74,6 +82,11 @@ impl ScanFilters {
         &self.conditions
     }
 
+    /// Those, and the ones that are evaluated above: no row matters for which one of all of them does not hold.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+        self.conditions.iter().chain(&self.hints)
+    }
+
     /// All of them as one; `None` without any.
     pub(super) fn as_one(&self) -> Option<Arc<dyn PhysicalExpr>> {
         conjunction_opt(self.conditions.iter().cloned())
@@ -83,7 +96,7 @@ impl ScanFilters {
     pub(super) fn split(&self, holds: impl Fn(usize) -> bool) -> [Self; 2] {
         let all_hold = |condition: &Arc<dyn PhysicalExpr>| columns_of(condition).all(&holds);
         let (some, others) = self.conditions.iter().cloned().partition(all_hold);
-        [Self { conditions: some }, Self { conditions: others }]
+        [some, others].map(|conditions| Self { conditions, hints: Vec::new() })
     }
 
     /// Positions of the columns that are looked at, ascending.

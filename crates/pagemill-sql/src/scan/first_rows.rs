@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr::expressions::{Column, Literal};
 use pagemill_cluster::btree_scan::Direction;
 use pagemill_cluster::{SearchIndex, SearchKey};
 use pagemill_engine::Table;
@@ -80,14 +80,20 @@ impl FirstRows {
     /// The first rows by expressions on the columns of a table; `None` where no index can have their order.
     pub(super) fn by(source: &RelationSource, sort: &[SortKey], rows: usize) -> Option<Self> {
         let catalog = &source.context.catalog;
-        let reader = Reader { catalog, columns: &source.columns };
+        let is_column = |key: &SortKey| key.expr.is::<Column>() || is_constant(key);
+        let expressions = match sort.iter().all(is_column) {
+            true => &[],
+            // default: no index is gone along by what the catalogs cannot tell
+            false => source.key_expressions().unwrap_or_default(),
+        };
+        let reader = Reader { catalog, columns: &source.columns, expressions };
         let mut keys = Vec::new();
         let mut is_whole = true;
         for SortKey { expr, descending, nulls, collation } in
             sort.iter().filter(|key| !is_constant(key))
         {
             let found = reader.key(expr).filter(|(column, form)| {
-                let column = source.columns.get(*column);
+                let column = reader.column(*column);
                 column.is_some_and(|column| is_in_stored_order(catalog, column, *form))
             });
             let Some((column, form)) = found else {
@@ -122,40 +128,47 @@ pub(super) struct OrderedSearch {
 pub(super) fn ordered_search(
     source: &RelationSource,
     table: &Table,
-    (first, conditions): (&FirstRows, &Conditions),
+    (first, conditions, wanted): (&FirstRows, &Conditions, &ScanFilters),
 ) -> Result<Option<OrderedSearch>> {
     let indexes = source.context.catalog.search_indexes(&table.relation)?;
-    let usable = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok());
-    let searches = usable.filter_map(|index| Way::along(source, table, (first, conditions, index)));
-    Ok(searches.max_by_key(|search| (search.is_whole, search.columns)))
+    let mut searches = Vec::new();
+    for index in indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok()) {
+        let places = index.keys.iter().map(|key| source.place_of_key(table, (index, key)));
+        let places = places.collect::<Result<Vec<_>>>()?;
+        let way = Way { conditions, keys: index.keys.iter().zip(places).collect() };
+        let Some(search) = way.along(first, index) else { continue };
+        if source.has_all_rows(table, (index, wanted))? {
+            searches.push(search);
+        }
+    }
+    Ok(searches.into_iter().max_by_key(|search| (search.is_whole, search.columns)))
 }
 
 /// What is found out of one index.
 struct Way<'w> {
-    source: &'w RelationSource,
-    table: &'w Table,
     conditions: &'w Conditions,
+    /// The keys of the index, with their places.
+    keys: Vec<PlacedKey<'w>>,
 }
 
+/// A key of an index, and its place among the columns and expressions of a scan.
+type PlacedKey<'k> = (&'k SearchKey, Option<usize>);
+
 impl Way<'_> {
-    fn along(
-        source: &RelationSource,
-        table: &Table,
-        (first, conditions, index): (&FirstRows, &Conditions, &Arc<SearchIndex>),
-    ) -> Option<OrderedSearch> {
-        let way = Way { source, table, conditions };
-        let prefixes = way.prefixes(&index.keys)?;
+    fn along(&self, first: &FirstRows, index: &Arc<SearchIndex>) -> Option<OrderedSearch> {
+        let (way, conditions) = (self, self.conditions);
+        let prefixes = way.prefixes()?;
         let equal = prefixes.first().map_or(0, Vec::len);
         let is_open = |key: &&OrderKey| {
-            let mut fixed = index.keys.iter().take(equal);
+            let mut fixed = way.keys.iter().take(equal);
             let known = conditions.get(&key.column).and_then(|known| known.any_of.as_ref());
-            !fixed.any(|fixed| way.column(fixed) == Some(key.column))
+            !fixed.any(|(_, place)| *place == Some(key.column))
                 && known.is_none_or(|values| values.len() > 1)
         };
         let keys: Vec<&OrderKey> = first.keys.iter().filter(is_open).collect();
-        let rest = index.keys.get(equal..).unwrap_or_default();
+        let rest = way.keys.get(equal..).unwrap_or_default();
         let direction = match (keys.first(), rest.first()) {
-            (Some(key), Some(own)) if key.descending != own.descending => Direction::Backward,
+            (Some(key), Some((own, _))) if key.descending != own.descending => Direction::Backward,
             _ => Direction::Forward,
         };
         let same = way.same_columns(&keys, rest, direction);
@@ -163,6 +176,7 @@ impl Way<'_> {
             return None;
         }
         let leading = keys.first().zip(rest.first()).filter(|_| same > 0);
+        let leading = leading.map(|(key, (own, _))| (*key, *own));
         let mut groups: Vec<Vec<KeyRange>> =
             prefixes.into_iter().map(|prefix| way.ranges(prefix, leading, direction)).collect();
         // A row belongs to one group only.
@@ -182,16 +196,11 @@ impl Way<'_> {
         })
     }
 
-    fn column(&self, key: &SearchKey) -> Option<usize> {
-        let name = &self.table.relation.columns.get(key.position)?.name;
-        self.source.columns.iter().position(|column| column.stored_name == *name)
-    }
-
     /// The values that the conditions leave to the leading columns; `None` of too many.
-    fn prefixes(&self, keys: &[SearchKey]) -> Option<Vec<Vec<KeyValue>>> {
+    fn prefixes(&self) -> Option<Vec<Vec<KeyValue>>> {
         let mut prefixes: Vec<Vec<KeyValue>> = vec![Vec::new()];
-        for key in keys {
-            let condition = self.column(key).and_then(|column| self.conditions.get(&column));
+        for (_, place) in &self.keys {
+            let condition = place.and_then(|column| self.conditions.get(&column));
             let Some(values) = condition.and_then(|condition| condition.any_of.as_ref()) else {
                 break;
             };
@@ -205,11 +214,16 @@ impl Way<'_> {
 
     /// How many columns the order and the index have in common in this direction; where the first has its NULLs does not
     /// matter, as they are a range of their own.
-    fn same_columns(&self, keys: &[&OrderKey], own: &[SearchKey], direction: Direction) -> usize {
-        let is_same = |(at, (key, own)): &(usize, (&&OrderKey, &SearchKey))| {
+    fn same_columns(
+        &self,
+        keys: &[&OrderKey],
+        own: &[PlacedKey<'_>],
+        direction: Direction,
+    ) -> usize {
+        let is_same = |(at, (key, (own, place))): &(usize, (&&OrderKey, &PlacedKey<'_>))| {
             let is_turned = direction == Direction::Backward;
             let nulls_first = own.nulls_first != is_turned;
-            self.column(own) == Some(key.column)
+            *place == Some(key.column)
                 && key.collation == own.collation
                 && key.descending == (own.descending != is_turned)
                 && (*at == 0 || (key.nulls == Nulls::First) == nulls_first)
@@ -221,7 +235,7 @@ impl Way<'_> {
     fn ranges(
         &self,
         equal: Vec<KeyValue>,
-        leading: Option<(&&OrderKey, &SearchKey)>,
+        leading: Option<(&OrderKey, &SearchKey)>,
         direction: Direction,
     ) -> Vec<KeyRange> {
         let Some((key, own)) = leading else { return vec![KeyRange { equal, bounds: None }] };

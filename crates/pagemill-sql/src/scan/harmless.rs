@@ -98,7 +98,12 @@ fn is_harmless_call(call: &ScalarFunctionExpr) -> bool {
     let name = call.fun().name();
     TOTAL_FUNCTIONS.contains(&name)
         || compares_dates(name)
-        || (LIKES.contains(&name) && call.args().get(1).is_some_and(is_whole_pattern))
+        || (is_like(call) && call.args().get(1).is_some_and(is_whole_pattern))
+}
+
+/// True for `LIKE`, `NOT LIKE` and their kin.
+pub(super) fn is_like(call: &ScalarFunctionExpr) -> bool {
+    LIKES.contains(&call.fun().name())
 }
 
 /// True for an operator of decimals that has a decimal for every result.

@@ -18,19 +18,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
-use pagemill_cluster::{NotSearched, RangeIndex, SearchIndex};
+use pagemill_cluster::{NotSearched, RangeIndex, SearchIndex, SearchIndexes};
 use pagemill_engine::{IndexLookup, Lookup, LookupLimits, Progress, Table};
-use pagemill_format::Tid;
+use pagemill_format::{Oid, Tid};
 use pagemill_types::index_key_range::KeyRange;
 
 use super::account::ScanAccount;
+use super::filters::ScanFilters;
 use super::first_rows::{FirstRows, OrderedSearch, ordered_search};
 use super::first_rows_scan::{Walked, is_few, walk};
 use super::index_conditions::{Conditions, KeyValue, Reader};
+use super::index_expressions::{IndexTexts, may_compute};
 use super::key_access::{KeyAccess, covering_index};
 use super::range_access::{by_ranges, range_index_of_conditions};
 use super::source::RelationSource;
 use super::tid_access::blocks_of_tids;
+use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 
 /// Tables of so few blocks are read as a whole: an index has no fewer.
@@ -39,6 +42,8 @@ const FEW_BLOCKS: u32 = 4;
 const BLOCKS_SHARE: u32 = 2;
 /// A range of more of an index than this is not searched.
 const INDEX_SHARE: f64 = 0.4;
+/// A partial index of at most one of so many of the table's blocks is searched as a whole.
+const PARTIAL_SHARE: u32 = 8;
 /// So few rows are looked up before an order is gone along.
 const MOST_AT_ONCE: usize = 100;
 /// TIDs that are kept: 64 MiB.
@@ -57,6 +62,25 @@ pub(crate) struct TableIndexes {
     pub(crate) trees: Vec<NamedIndex>,
     /// Those that tell of ranges of blocks.
     pub(crate) ranges: Vec<RangeIndex>,
+    table: Oid,
+    /// Of the first, by their OIDs.
+    texts: Mutex<HashMap<Oid, Arc<IndexTexts>>>,
+}
+
+impl TableIndexes {
+    /// Those of a table.
+    pub(crate) fn new(table: Oid, found: SearchIndexes) -> Self {
+        let SearchIndexes { trees, ranges } = found;
+        let trees = trees.into_iter().map(|(name, index)| (name, index.map(Arc::new))).collect();
+        Self { trees, ranges, table, texts: Mutex::default() }
+    }
+
+    /// What an index says of itself.
+    pub(super) fn texts(&self, catalog: &Arc<Catalog>, index: &SearchIndex) -> Arc<IndexTexts> {
+        let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || Arc::new(IndexTexts::read(catalog, self.table, index));
+        known.entry(index.class.oid).or_insert_with(read).clone()
+    }
 }
 
 /// What came of searching by the conditions of a scan, by the number of the part.
@@ -121,7 +145,7 @@ impl IndexAccess {
         account: &mut ScanAccount,
     ) -> Result<Access> {
         let Some((table, _)) = source.parts.get(part) else { return Ok(Access::Whole) };
-        let conditions = conditions(source);
+        let conditions = conditions(source)?;
         let mut decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = decided.get(&part);
         if let Some((of, decision)) = known
@@ -156,7 +180,7 @@ impl IndexAccess {
         if !source.context.catalog.database().cluster().is_complete() {
             return Ok(false);
         }
-        let conditions = conditions(source);
+        let conditions = conditions(source)?;
         if let Some(decision) = by_tids(source, table, &conditions) {
             let Access::Blocks(blocks) = &decision.access else { return Ok(false) };
             let count = blocks.iter().map(|range| range.end - range.start).max();
@@ -188,7 +212,7 @@ impl IndexAccess {
     ) -> fmt::Result {
         let decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // That a table is read as a whole without any conditions goes without saying.
-        let is_plain = source.filters.is_empty() && source.first_rows.is_none();
+        let is_plain = source.filters.all().next().is_none() && source.first_rows.is_none();
         let is_told = |found: &&Decision| !is_plain || matches!(found.access, Access::Keys(_));
         let found = decided.values().map(|(_, found)| found).filter(is_told);
         let mut reasons: Vec<&str> = found.map(|found| &*found.reason).collect();
@@ -210,7 +234,7 @@ impl IndexAccess {
 
 /// What can be said before anything is searched.
 fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>> {
-    let conditions = conditions(source);
+    let conditions = conditions(source)?;
     if let Some(decision) = by_tids(source, table, &conditions) {
         return Ok(Some(decision.reason.to_string()));
     }
@@ -242,22 +266,22 @@ fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>
 /// An index that begins with a column of which values come up while the statement runs.
 fn index_of_runtime_keys(source: &RelationSource, table: &Table) -> Result<Option<String>> {
     let catalog = &source.context.catalog;
-    let reader = Reader { catalog, columns: &source.columns };
+    let reader = Reader { catalog, columns: &source.columns, expressions: &[] };
     let filters = source.filters.conditions().iter();
     let dynamic = filters.filter(|filter| filter.is::<DynamicFilterPhysicalExpr>());
     let columns: Vec<usize> = dynamic
         .flat_map(|filter| filter.children())
         .filter_map(|key| Some(reader.key(key)?.0))
         .collect();
-    let begins = |index: &&Arc<SearchIndex>| {
-        let first = index.keys.first().and_then(|key| table.relation.columns.get(key.position));
-        first.is_some_and(|first| {
-            columns.iter().any(|column| source.columns[*column].stored_name == first.name)
-        })
-    };
     let indexes = catalog.search_indexes(&table.relation)?;
-    let found = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok()).find(begins);
-    Ok(found.map(|index| String::from_utf8_lossy(&index.class.name).into_owned()))
+    for index in indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok()) {
+        let Some(key) = index.keys.first().filter(|_| index.predicate.is_none()) else { continue };
+        let first = source.place_of_key(table, (index, key))?;
+        if first.is_some_and(|first| columns.contains(&first)) {
+            return Ok(Some(String::from_utf8_lossy(&index.class.name).into_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// The ways to the first rows that are wanted; none where there is none to one of them.
@@ -268,7 +292,7 @@ fn searches(
 ) -> Result<Vec<OrderedSearch>> {
     let Some(wanted) = &source.first_rows else { return Ok(Vec::new()) };
     let way = |first: &FirstRows| match is_few(first.rows, table) {
-        true => ordered_search(source, table, (first, conditions)),
+        true => ordered_search(source, table, (first, conditions, &wanted.filters)),
         false => Ok(None),
     };
     let found: Option<Vec<OrderedSearch>> = wanted.orders.iter().map(way).collect::<Result<_>>()?;
@@ -276,10 +300,15 @@ fn searches(
 }
 
 /// What holds for all rows that matter. Where the first of an order are wanted, that is what held when the order was known.
-fn conditions(source: &RelationSource) -> Conditions {
-    let catalog = &source.context.catalog;
-    let filters = source.first_rows.as_ref().map_or(&source.filters, |wanted| &wanted.filters);
-    Reader { catalog, columns: &source.columns }.read(filters.conditions())
+fn conditions(source: &RelationSource) -> Result<Conditions> {
+    let (catalog, filters) = (&source.context.catalog, lasting_filters(source));
+    let expressions = if may_compute(filters) { source.key_expressions()? } else { &[] };
+    Ok(Reader { catalog, columns: &source.columns, expressions }.read(filters.all()))
+}
+
+/// The conditions that hold for all rows that matter.
+fn lasting_filters(source: &RelationSource) -> &ScanFilters {
+    source.first_rows.as_ref().map_or(&source.filters, |wanted| &wanted.filters)
 }
 
 impl Candidate {
@@ -392,6 +421,8 @@ fn look_up(
     limits: LookupLimits,
 ) -> Result<Tried> {
     let (name, progress) = (candidate.name(), source.context.progress.of_part());
+    let share = if is_small(&candidate.index, table) { 1.0 } else { limits.share };
+    let limits = LookupLimits { share, ..limits };
     Ok(match search(source, (table, limits), candidate, &progress) {
         Ok(Lookup::Found(tids)) => {
             let read = progress.counts().blocks_read;
@@ -439,13 +470,28 @@ fn candidates(
     conditions: &Conditions,
 ) -> Result<(Vec<Candidate>, Vec<String>)> {
     let (mut found, mut why) = (Vec::new(), Vec::new());
-    for (name, index) in &source.context.catalog.search_indexes(&table.relation)?.trees {
+    let filters = lasting_filters(source);
+    let indexes = source.context.catalog.search_indexes(&table.relation)?;
+    for (name, index) in &indexes.trees {
         match index {
-            Ok(index) => found.extend(candidate(source, table, (index, conditions))),
+            Ok(index) => {
+                let Some(candidate) = candidate(source, table, (index, conditions))? else {
+                    continue;
+                };
+                match source.has_all_rows(table, (index, filters))? {
+                    true => found.push(candidate),
+                    false => why.push(format!("{} (partial)", String::from_utf8_lossy(name))),
+                }
+            }
             Err(cause) => why.push(format!("{} ({cause})", String::from_utf8_lossy(name))),
         }
     }
-    found.sort_by_key(|candidate: &Candidate| std::cmp::Reverse(candidate.closeness));
+    if found.is_empty() {
+        found.extend(whole_partial_index(source, table, &indexes)?);
+    }
+    // Of those that are as close the smaller one: a partial index leaves out rows by itself.
+    let size = |candidate: &Candidate| candidate.index.class.pages;
+    found.sort_by_key(|candidate| (std::cmp::Reverse(candidate.closeness), size(candidate)));
     Ok((found, why))
 }
 
@@ -453,12 +499,11 @@ fn candidate(
     source: &RelationSource,
     table: &Table,
     (index, conditions): (&Arc<SearchIndex>, &Conditions),
-) -> Option<Candidate> {
+) -> Result<Option<Candidate>> {
     let mut prefixes: Vec<Vec<KeyValue>> = vec![Vec::new()];
     let (mut equal, mut bounds) = (0, None);
     for key in &index.keys {
-        let name = &table.relation.columns.get(key.position)?.name;
-        let column = source.columns.iter().position(|column| column.stored_name == *name);
+        let column = source.place_of_key(table, (index, key))?;
         let Some(condition) = column.and_then(|column| conditions.get(&column)) else { break };
         let few = condition.any_of.as_ref().filter(|v| prefixes.len() * v.len() <= MOST_RANGES);
         match few {
@@ -476,7 +521,7 @@ fn candidate(
         1 + usize::from(bounds.lower.is_some()) + usize::from(bounds.upper.is_some())
     });
     if equal == 0 && ends == 0 {
-        return None;
+        return Ok(None);
     }
     let is_one_row = index.is_unique && equal == index.keys.len();
     let range = |equal| KeyRange { equal, bounds: bounds.clone() };
@@ -484,7 +529,30 @@ fn candidate(
     // In the order of the index, so that its pages are come by once.
     ranges.sort_unstable_by(|a, b| index.order.compare_ranges(a, b));
     ranges.dedup();
-    Some(Candidate { index: index.clone(), ranges, closeness: (is_one_row, equal, ends) })
+    Ok(Some(Candidate { index: index.clone(), ranges, closeness: (is_one_row, equal, ends) }))
+}
+
+/// The smallest partial index that has all rows that matter, as a whole.
+fn whole_partial_index(
+    source: &RelationSource,
+    table: &Table,
+    indexes: &TableIndexes,
+) -> Result<Option<Candidate>> {
+    let trees = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok());
+    let mut small: Vec<_> = trees.filter(|index| is_small(index, table)).collect();
+    small.sort_by_key(|index| index.class.pages);
+    for index in small {
+        if source.has_all_rows(table, (index, lasting_filters(source)))? {
+            let ranges = vec![KeyRange { equal: Vec::new(), bounds: None }];
+            return Ok(Some(Candidate { index: index.clone(), ranges, closeness: (false, 0, 0) }));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether an index is partial, and so small that all of it may be searched.
+fn is_small(index: &SearchIndex, table: &Table) -> bool {
+    index.predicate.is_some() && index.class.pages <= table.blocks() / PARTIAL_SHARE
 }
 
 pub(super) fn product(prefixes: &[Vec<KeyValue>], values: &[KeyValue]) -> Vec<Vec<KeyValue>> {

@@ -1,4 +1,4 @@
-//! What the conditions of a scan say of single columns, as far as an index can be searched by it.
+//! What the conditions of a scan say of single columns, and of expressions that are keys of indexes, as far as an index can be searched by it.
 //!
 //! Invariant: every row that passes all conditions has, in each column told of here, one of the values or one within the
 //! bounds. What is not understood is left out, and only widens the search.
@@ -19,6 +19,7 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use pagemill_types::index_key_range::{KeyBound, ValueBounds};
 
+use super::index_expressions::{KeyExpression, place_of};
 use super::index_payload::{Constant, KeyForm, constant, is_for_equality};
 use super::relation_table::TableColumn;
 use crate::catalog::Catalog;
@@ -57,16 +58,35 @@ pub(super) type Conditions = BTreeMap<usize, ColumnCondition>;
 pub(super) struct Reader<'r> {
     pub(super) catalog: &'r Catalog,
     pub(super) columns: &'r [TableColumn],
+    /// Those that are keys of indexes, with places behind the columns.
+    pub(super) expressions: &'r [KeyExpression],
 }
 
 impl Reader<'_> {
     /// What several conditions, all of which hold, say together.
-    pub(super) fn read(&self, filters: &[Arc<dyn PhysicalExpr>]) -> Conditions {
+    pub(super) fn read<'f>(
+        &self,
+        filters: impl IntoIterator<Item = &'f Arc<dyn PhysicalExpr>>,
+    ) -> Conditions {
         let mut conditions = Conditions::new();
         for filter in filters {
             self.add(filter, &mut conditions);
         }
         conditions
+    }
+
+    /// A column, or an expression as one.
+    pub(super) fn column(&self, place: usize) -> Option<&TableColumn> {
+        let computed = || Some(&self.expressions.get(place - self.columns.len())?.column);
+        self.columns.get(place).or_else(computed)
+    }
+
+    /// The place of a column, or of an expression that is the key of an index.
+    fn place(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+        match expr.downcast_ref::<Column>() {
+            Some(column) => Some(column.index()),
+            None => Some(self.columns.len() + place_of(self.expressions, expr)?),
+        }
     }
 
     fn add(&self, filter: &Arc<dyn PhysicalExpr>, conditions: &mut Conditions) {
@@ -141,6 +161,9 @@ impl Reader<'_> {
 
     /// What a condition says of the one column it is about.
     fn single(&self, filter: &Arc<dyn PhysicalExpr>) -> Option<(usize, Found)> {
+        if let Some(found) = self.truth(filter) {
+            return Some(found);
+        }
         if let Some(binary) = filter.downcast_ref::<BinaryExpr>() {
             return match binary.op() {
                 Operator::Or => self.either(binary),
@@ -151,23 +174,23 @@ impl Reader<'_> {
             return self.list(list);
         }
         if let Some(null) = filter.downcast_ref::<IsNullExpr>() {
-            let column = null.arg().downcast_ref::<Column>()?;
-            return Some((column.index(), Found::AnyOf(vec![None])));
+            return Some((self.place(null.arg())?, Found::AnyOf(vec![None])));
         }
         if let Some(null) = filter.downcast_ref::<IsNotNullExpr>() {
-            let column = null.arg().downcast_ref::<Column>()?;
-            return Some((column.index(), Found::Bounds(None, ValueBounds::default())));
+            return Some((self.place(null.arg())?, Found::Bounds(None, ValueBounds::default())));
         }
-        if let Some(call) = filter.downcast_ref::<ScalarFunctionExpr>() {
-            return self.prefix(call);
-        }
+        self.prefix(filter.downcast_ref::<ScalarFunctionExpr>()?)
+    }
+
+    /// A column of truth values, or an expression that is the key of an index.
+    fn truth(&self, filter: &Arc<dyn PhysicalExpr>) -> Option<(usize, Found)> {
         let (truth, is_true) = match filter.downcast_ref::<NotExpr>() {
             Some(not) => (not.arg(), false),
             None => (filter, true),
         };
-        let column = truth.downcast_ref::<Column>()?;
+        let column = self.place(truth)?;
         let value = ScalarValue::Boolean(Some(is_true));
-        Some((column.index(), self.compared(column.index(), KeyForm::Plain, Operator::Eq, &value)?))
+        Some((column, self.compared(column, KeyForm::Plain, Operator::Eq, &value)?))
     }
 
     fn either(&self, or: &BinaryExpr) -> Option<(usize, Found)> {
@@ -234,7 +257,7 @@ impl Reader<'_> {
         operator: Operator,
         value: &ScalarValue,
     ) -> Option<Found> {
-        let of = self.columns.get(column)?;
+        let of = self.column(column)?;
         if operator != Operator::Eq && is_for_equality(self.catalog, of, form) {
             return None;
         }
@@ -294,19 +317,19 @@ impl Reader<'_> {
 
     /// The column that an expression is the key of, and how.
     pub(super) fn key(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyForm)> {
-        if let Some(column) = expr.downcast_ref::<Column>() {
-            return Some((column.index(), KeyForm::Plain));
+        if let Some(place) = self.place(expr) {
+            return Some((place, KeyForm::Plain));
         }
         if let Some(cast) = expr.downcast_ref::<CastExpr>() {
-            let column = cast.expr().downcast_ref::<Column>()?.index();
-            let carrier = &self.columns.get(column)?.carrier;
+            let column = self.place(cast.expr())?;
+            let carrier = &self.column(column)?.carrier;
             return is_widened(carrier, cast.cast_type()).then_some((column, KeyForm::Plain));
         }
         let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
         let form = KeyForm::of_kernel(call.fun())?;
         let [argument] = call.args() else { return None };
-        match argument.downcast_ref::<Column>() {
-            Some(column) => Some((column.index(), form)),
+        match self.place(argument) {
+            Some(place) => Some((place, form)),
             // Of a text without the blanks at its end.
             None if form.collation().is_some() => Some((self.key(argument)?.0, form)),
             None => None,
@@ -317,7 +340,7 @@ impl Reader<'_> {
     fn prefix(&self, call: &ScalarFunctionExpr) -> Option<(usize, Found)> {
         let [text, pattern] = call.args() else { return None };
         let (column, form) = self.key(text)?;
-        let (base, _) = self.catalog.base_type(self.columns.get(column)?.ty.oid, -1);
+        let (base, _) = self.catalog.base_type(self.column(column)?.ty.oid, -1);
         let ScalarValue::Utf8(Some(pattern)) = pattern.downcast_ref::<Literal>()?.value() else {
             return None;
         };

@@ -98,6 +98,7 @@ pub(super) fn covering_index(
     let wanted: Vec<&TableColumn> = wanted.collect();
     let indexes = context.catalog.search_indexes(&table.relation)?;
     let found = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok());
+    let found = found.filter(|index| index.predicate.is_none());
     let found = found.filter(|index| wanted.iter().all(|column| has(index, table, column)));
     let found = found.filter(|index| index.class.pages <= table.blocks() / INDEX_SHARE);
     Ok(found.min_by_key(|index| index.class.pages).cloned())

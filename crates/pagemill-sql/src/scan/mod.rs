@@ -14,8 +14,10 @@ mod guarded_aggregates;
 mod guarded_joins;
 mod guards;
 mod harmless;
+mod implication;
 mod index_access;
 mod index_conditions;
+mod index_expressions;
 mod index_payload;
 mod index_pool;
 mod key_access;
@@ -255,8 +257,8 @@ pub(crate) struct StatementTables<'c> {
 }
 
 impl Tables for StatementTables<'_> {
-    fn nested(&self) -> Arc<Nested> {
-        self.nested.clone()
+    fn nested(&self) -> Result<Arc<Nested>> {
+        Ok(self.nested.clone())
     }
 
     fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<TableRows> {

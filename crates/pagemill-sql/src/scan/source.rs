@@ -32,6 +32,7 @@ use super::ScanContext;
 use super::filters::{Change, ScanFilters};
 use super::first_rows::{FirstRows, SortKey, WantedRows};
 use super::index_access::IndexAccess;
+use super::index_expressions::IndexExpressions;
 use super::opener::RelationOpener;
 use super::partitions::Partitions;
 use super::reader::Decodings;
@@ -57,6 +58,8 @@ pub(crate) struct RelationSource {
     /// Of a partitioned table.
     partitions: Option<KnownPartitions>,
     pub(super) index: IndexAccess,
+    /// Of the indexes of its tables.
+    pub(super) expressions: Arc<IndexExpressions>,
     /// True where the order of the rows shows.
     pub(super) shows_order: bool,
     /// Those that alone are wanted, where that is known.
@@ -112,6 +115,7 @@ impl RelationSource {
             filters: ScanFilters::default(),
             partitions: table.is_partitioned().then(|| KnownPartitions::of(table)),
             index: IndexAccess::default(),
+            expressions: Arc::default(),
             shows_order: table.context.shows_order(),
             first_rows: None,
             projection: SplitProjection::unprojected(&schema),
