@@ -437,8 +437,44 @@ impl Binder<'_> {
                 columns.push(column(&name));
             }
         }
+        let plan = self.with_queries_below(plan, keys_of_groups.iter_mut().chain(&mut values))?;
         let grouped = LogicalPlanBuilder::from(plan).aggregate(keys_of_groups, values)?;
         Ok(grouped.project(columns)?.build()?)
+    }
+
+    /// The rows with the values of the queries that the expressions over them have in them: the engine makes a query a join in what is
+    /// shown of rows, and not where they are aggregated.
+    fn with_queries_below<'e>(
+        &mut self,
+        plan: LogicalPlan,
+        exprs: impl Iterator<Item = &'e mut Expr>,
+    ) -> Result<LogicalPlan> {
+        let mut queries: Vec<(Expr, String)> = Vec::new();
+        for expr in exprs {
+            let below = std::mem::take(expr).transform_down(|inner| {
+                if !matches!(inner, Expr::ScalarSubquery(_)) {
+                    return Ok(Transformed::no(inner));
+                }
+                let known = queries.iter().find(|(query, _)| *query == inner);
+                let name = match known {
+                    Some((_, name)) => name.clone(),
+                    None => {
+                        let name = self.fresh("value");
+                        queries.push((inner, name.clone()));
+                        name
+                    }
+                };
+                Ok(Transformed::new(column(&name), true, TreeNodeRecursion::Jump))
+            });
+            *expr = below?.data;
+        }
+        if queries.is_empty() {
+            return Ok(plan);
+        }
+        let given = plan.schema().columns().into_iter().map(Expr::Column);
+        let queries = queries.into_iter().map(|(query, name)| query.alias(name));
+        let all: Vec<Expr> = given.chain(queries).collect();
+        Ok(LogicalPlanBuilder::from(plan).project(all)?.build()?)
     }
 
     /// The expression over the groups.

@@ -8,6 +8,8 @@
 //! Invariant: what is moved depends on the row around alone, and what is put in its place is equal to it in every row that
 //! is left.
 
+use std::sync::Arc;
+
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode as _};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
@@ -19,14 +21,14 @@ use crate::error::Result;
 pub(super) fn without_guards(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Expr>)> {
     match plan {
         LogicalPlan::Projection(shown) => {
-            let (below, guards) = without_guards(std::sync::Arc::unwrap_or_clone(shown.input))?;
+            let (below, guards) = without_guards(Arc::unwrap_or_clone(shown.input))?;
             Ok((LogicalPlanBuilder::from(below).project(shown.expr)?.build()?, guards))
         }
         LogicalPlan::Filter(filter) => {
             let parts = split_conjunction_owned(filter.predicate);
             let (guards, rest): (Vec<Expr>, Vec<Expr>) = parts.into_iter().partition(is_guard);
             let rest = with_equals(rest)?;
-            let below = std::sync::Arc::unwrap_or_clone(filter.input);
+            let below = Arc::unwrap_or_clone(filter.input);
             let condition = conjunction(rest).unwrap_or_else(|| lit(true));
             let plan = LogicalPlanBuilder::from(below).filter(condition)?.build()?;
             let guards = guards.into_iter().map(outside).collect::<Result<Vec<Expr>>>()?;
@@ -36,17 +38,77 @@ pub(super) fn without_guards(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Expr
     }
 }
 
+/// The query with what it holds against the row around, where that is computed of its own rows, as a column of these: the engine makes
+/// a join of `column = outer` alone. Conditions that do not refer to the row around stay before it, as they may keep rows from it
+/// of which it cannot be computed.
+pub(super) fn with_computed_keys(
+    plan: LogicalPlan,
+    fresh: &mut impl FnMut() -> String,
+) -> Result<LogicalPlan> {
+    Ok(match plan {
+        LogicalPlan::Projection(shown) => {
+            let below = with_computed_keys(Arc::unwrap_or_clone(shown.input), fresh)?;
+            LogicalPlanBuilder::from(below).project(shown.expr)?.build()?
+        }
+        LogicalPlan::Aggregate(groups) => {
+            let below = with_computed_keys(Arc::unwrap_or_clone(groups.input), fresh)?;
+            let (keys, values) = (groups.group_expr, groups.aggr_expr);
+            LogicalPlanBuilder::from(below).aggregate(keys, values)?.build()?
+        }
+        LogicalPlan::Filter(filter) => {
+            let parts = split_conjunction_owned(filter.predicate.clone());
+            let (mut outer, own): (Vec<Expr>, Vec<Expr>) =
+                parts.into_iter().partition(Expr::contains_outer);
+            let mut columns = Vec::new();
+            for side in outer.iter_mut().filter_map(computed_side) {
+                let name = fresh();
+                let key = std::mem::replace(side, Expr::Column(Column::new_unqualified(&name)));
+                columns.push(key.alias(name));
+            }
+            if columns.is_empty() {
+                return Ok(LogicalPlan::Filter(filter));
+            }
+            let mut rows = LogicalPlanBuilder::from(Arc::unwrap_or_clone(filter.input));
+            if let Some(own) = conjunction(own) {
+                rows = rows.filter(own)?;
+            }
+            let given = rows.schema().columns().into_iter().map(Expr::Column);
+            let all: Vec<Expr> = given.chain(columns).collect();
+            let condition = conjunction(outer).unwrap_or_else(|| lit(true));
+            rows.project(all)?.filter(condition)?.build()?
+        }
+        other => other,
+    })
+}
+
+/// The side of an equality that is computed of a query's own columns, where the other is of the row around alone.
+fn computed_side(part: &mut Expr) -> Option<&mut Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return None };
+    let is_outer = |side: &Expr| side.contains_outer() && side.column_refs().is_empty();
+    let own = match (is_outer(left), is_outer(right)) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return None,
+    };
+    let is_computed = !own.contains_outer() && !own.is_volatile() && has_no_query(own);
+    (is_computed && !matches!(&**own, Expr::Column(_)) && !own.column_refs().is_empty())
+        .then_some(&mut **own)
+}
+
+fn has_no_query(expr: &Expr) -> bool {
+    let is_query = |part: &Expr| {
+        matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))
+    };
+    // default: what cannot be walked through is left
+    !expr.exists(|part| Ok(is_query(part))).unwrap_or(true)
+}
+
 /// True for a condition on the row around alone.
 fn is_guard(condition: &Expr) -> bool {
-    let has_subquery = condition.exists(|part| {
-        let is_subquery =
-            matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
-        Ok(is_subquery)
-    });
     condition.contains_outer()
         && condition.column_refs().is_empty()
         && !condition.is_volatile()
-        && matches!(has_subquery, Ok(false))
+        && has_no_query(condition)
 }
 
 /// The same, seen from the query around.

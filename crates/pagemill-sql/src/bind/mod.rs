@@ -22,6 +22,7 @@ mod dependencies;
 mod distinct_on;
 mod document_rows;
 mod expressions;
+mod first_of_query;
 mod frame_offsets;
 mod from;
 mod functions;

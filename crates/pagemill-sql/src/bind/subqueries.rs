@@ -19,8 +19,9 @@ use sqlparser::ast::{
     SelectItem, SetExpr,
 };
 
-use super::correlation::{is_product, without_guards};
+use super::correlation::{is_product, with_computed_keys, without_guards};
 use super::expressions::{has_no_common_key, refuse_row_of_type, truth_value, unnested};
+use super::first_of_query::{first_as_aggregate, without_limit};
 use super::lateral::outer_columns;
 use super::row_memberships::rows_as_joins;
 use super::row_order::RowOrder;
@@ -67,6 +68,7 @@ impl Binder<'_> {
             return self.counted(plan, negated);
         }
         refuse_functions(&plan)?;
+        let plan = without_limit(plan)?;
         // The engine has EXISTS in conditions only; elsewhere, and where nothing refers outwards, rows are counted.
         if self.level().allowed != Allowed::PlainIn("WHERE") || !is_correlated(&plan) {
             return self.counted(plan, negated);
@@ -149,6 +151,7 @@ impl Binder<'_> {
             );
         }
         let (plan, guards) = without_guards(plan)?;
+        let plan = with_computed_keys(plan, &mut || self.fresh("key"))?;
         let name = self.fresh("exists");
         let count = datafusion::functions_aggregate::expr_fn::count(lit(1));
         let plan = LogicalPlanBuilder::from(plan)
@@ -189,6 +192,13 @@ impl Binder<'_> {
             return Ok(typed.with_expr(self.nested(plan, &typed.carrier)?));
         }
         refuse_functions(&plan)?;
+        let plan = match is_correlated(&plan) {
+            true => {
+                let first = first_as_aggregate(&plan, &self.fresh("first"))?.unwrap_or(plan);
+                with_computed_keys(first, &mut || self.fresh("key"))?
+            }
+            false => plan,
+        };
         refuse_nested_aggregates(&plan)?;
         let plan = self.or_null(plan, &typed)?;
         if !is_correlated(&plan) || count_nodes(&plan, is_of_whole) > 0 {
@@ -443,7 +453,7 @@ fn is_of_whole(node: &LogicalPlan) -> bool {
 }
 
 /// The rows that a query of one column shows one value of, and that value.
-fn below_one_value(plan: &LogicalPlan) -> Option<(LogicalPlan, Expr)> {
+pub(super) fn below_one_value(plan: &LogicalPlan) -> Option<(LogicalPlan, Expr)> {
     match plan {
         LogicalPlan::Projection(shown) => match &shown.expr[..] {
             [value] => Some((Arc::unwrap_or_clone(shown.input.clone()), value.clone().unalias())),

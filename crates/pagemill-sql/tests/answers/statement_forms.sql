@@ -155,3 +155,29 @@ select c || '', code from (select code c, code from people where id < 20) s exce
 select t.a from (values ('a'), ('B')) t(a) where t.a collate "C" < 'b' order by t.a collate "C";
 select p.name from people p where p.name collate "C" between 'name 1' and 'name 12' and p.id < 50 order by p.name collate "C" desc;
 select path from (values ('b'), ('A')) t(path) order by path collate "C";
+
+-- Queries in what aggregates take, in their conditions and in keys of groups; of an ordered query the first row.
+select count(*) filter (where exists (select 1 from orders o where o.person = p.id and o.amount > 100)), count(*) from people p;
+select sum(case when exists (select from orders o where o.person = p.id limit 1) then 1 else 0 end) from people p where p.id < 90;
+select ok, sum((select count(*) from orders o where o.person = p.id)), max((select max(amount) from orders o where o.person = p.id)) from people p group by ok order by ok;
+select count(distinct (select min(o.id) from orders o where o.person = p.id)) from people p;
+select string_agg(coalesce((select o.note from orders o where o.person = p.id order by o.id desc limit 1), '-'), ',' order by p.id) from people p where p.id < 40;
+select x, count(*) from (select exists (select 1 from orders o where o.person = p.id) as x from people p) s group by x order by x;
+select bool_or(x), bool_and(x) from (select not exists (select 1 from orders o where o.person = p.id) as x from people p) s;
+select x, count(*) from (select p.ok is true as x from people p) s group by x order by x;
+select x, y, min(id) from (select id, p.ok is not false as x, p.born is null as y from people p) s group by x, y order by x, y;
+select p.id, (select o.id from orders o where o.person = p.id order by o.at desc nulls last, o.id limit 1) from people p order by p.id limit 60;
+select p.id, (select o.amount from orders o where o.person = p.id and o.amount > 20 order by o.amount, o.id limit 1) from people p order by p.id limit 60;
+select p.id from people p where (select o.id from orders o where o.person = p.id order by o.id limit 1) % 3 = 0 order by p.id;
+select p.id, (select o.id from orders o where o.person = p.id order by o.id limit 1 offset 1) from people p order by p.id limit 30;
+select p.id, (select o.id from orders o where o.person = p.id and o.id < p.id * 2 order by o.id desc limit 1) from people p order by p.id limit 30;
+select count(*) from people p where exists (select 1 from orders o where o.person = p.id limit 3);
+select count(*) from people p where not exists (select 1 from orders o where o.person = p.id order by o.id limit 1);
+select count(*) from people p where exists (select 1 from orders o where o.person = p.id limit 0);
+
+-- What a query holds against the row around is computed of its own rows.
+select p.id, (select min(o.id) from orders o where o.person + 1 = p.id), exists (select 1 from orders o where lower(o.note) = lower(p.name)) from people p order by p.id limit 40;
+select count(*) filter (where exists (select 1 from orders o where o.person / 2 = p.id - 3)), sum((select count(*) from orders o where o.person % 10 = p.id % 10 and o.amount > 50)) from people p;
+select p.id, (select o.id from orders o where o.person - 1 = p.id and o.amount is not null order by o.amount desc, o.id limit 1) from people p order by p.id limit 40;
+select p.id, (select count(*) from orders o where o.id > 5 and 100 / (o.id - 5) = p.id) from people p order by p.id limit 30;
+select p.id, exists (select 1 from orders o where abs(o.person) = p.id and o.id > p.id) from people p order by p.id limit 30;
