@@ -1,7 +1,8 @@
-//! Dates held against a moment, as `date + interval` is one, become dates held against a day: numbers beside a number, which
-//! are compared many at once, and which an index or a partition's bounds know.
+//! Dates held against a moment, as `date + interval` is one, become dates held against a day, and moments held against a date become
+//! moments held against its midnight: numbers beside a number, which are compared many at once, and which an index or a partition's
+//! bounds know. Moments with a zone are left: which one is midnight is the session's matter.
 //!
-//! Invariant: the condition is true of the same dates, the infinite ones included, which are the least and the greatest
+//! Invariant: the condition is true of the same dates and moments, the infinite ones included, which are the least and the greatest
 //! numbers.
 
 use std::sync::Arc;
@@ -13,10 +14,12 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::scalar::ScalarValue;
 
+use crate::functions::datetime::date_to_timestamp;
+
 /// Microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// The condition with each comparison of a date column and a moment as one of days.
+/// The condition with each comparison of a date column and a moment as one of days, and of a column of moments and a date as one of moments.
 pub(super) fn by_days(condition: Arc<dyn PhysicalExpr>) -> QueryResult<Arc<dyn PhysicalExpr>> {
     let by_day = |node: Arc<dyn PhysicalExpr>| {
         let found = node.downcast_ref::<ScalarFunctionExpr>().and_then(by_day);
@@ -26,31 +29,65 @@ pub(super) fn by_days(condition: Arc<dyn PhysicalExpr>) -> QueryResult<Arc<dyn P
 }
 
 fn by_day(call: &ScalarFunctionExpr) -> Option<Arc<dyn PhysicalExpr>> {
-    let [date, moment] = call.args() else { return None };
-    let ScalarValue::Int64(Some(moment)) = moment.downcast_ref::<Literal>()?.value() else {
-        return None;
-    };
-    date.downcast_ref::<Column>()?;
-    let is_midnight = moment.rem_euclid(DAY) == 0;
-    let operator = match call.name() {
-        "date_eq_timestamp" if is_midnight => Operator::Eq,
-        "date_lt_timestamp" if is_midnight => Operator::Lt,
-        "date_lt_timestamp" | "date_le_timestamp" => Operator::LtEq,
-        "date_ge_timestamp" if is_midnight => Operator::GtEq,
-        "date_ge_timestamp" | "date_gt_timestamp" => Operator::Gt,
+    let [left, right] = call.args() else { return None };
+    let (kinds, operator) = compared(call.name())?;
+    // The column on the left.
+    let (column, constant, operator, of) = match (left.is::<Column>(), right.is::<Column>()) {
+        (true, false) => (left, right, operator, kinds[0]),
+        (false, true) => (right, left, operator.swap()?, kinds[1]),
         _ => return None,
     };
-    let is_infinite = matches!(*moment, i64::MIN | i64::MAX);
+    let constant = constant.downcast_ref::<Literal>()?.value();
+    let (operator, constant) = match (of, constant) {
+        (DATE, ScalarValue::Int64(Some(moment))) => day_beside(operator, *moment)?,
+        (MOMENT, ScalarValue::Int32(Some(day))) => {
+            (operator, ScalarValue::Int64(Some(date_to_timestamp(*day).ok()?)))
+        }
+        _ => return None,
+    };
+    let constant = Arc::new(Literal::new(constant));
+    Some(Arc::new(BinaryExpr::new(column.clone(), operator, constant)))
+}
+
+const DATE: &str = "date";
+const MOMENT: &str = "timestamp";
+
+/// What the server's function of this name compares, if that is a date and a moment, and how.
+fn compared(name: &str) -> Option<([&str; 2], Operator)> {
+    let mut words = name.split('_');
+    let (left, word, right) = (words.next()?, words.next()?, words.next()?);
+    let operator = match word {
+        "eq" => Operator::Eq,
+        "ne" => Operator::NotEq,
+        "lt" => Operator::Lt,
+        "le" => Operator::LtEq,
+        "gt" => Operator::Gt,
+        "ge" => Operator::GtEq,
+        _ => return None,
+    };
+    let is_it = matches!((left, right), (DATE, MOMENT) | (MOMENT, DATE)) && words.next().is_none();
+    is_it.then_some(([left, right], operator))
+}
+
+/// The days that stand so to a moment, by how they stand to one of them.
+fn day_beside(operator: Operator, moment: i64) -> Option<(Operator, ScalarValue)> {
+    let is_midnight = moment.rem_euclid(DAY) == 0;
+    let operator = match operator {
+        Operator::Eq | Operator::NotEq | Operator::Lt | Operator::GtEq if is_midnight => operator,
+        Operator::Lt | Operator::LtEq => Operator::LtEq,
+        Operator::GtEq | Operator::Gt => Operator::Gt,
+        _ => return None,
+    };
+    let is_infinite = matches!(moment, i64::MIN | i64::MAX);
     let day = i32::try_from(moment.div_euclid(DAY)).ok().filter(|_| !is_infinite)?;
-    let day = Arc::new(Literal::new(ScalarValue::Int32(Some(day))));
-    Some(Arc::new(BinaryExpr::new(date.clone(), operator, day)))
+    Some((operator, ScalarValue::Int32(Some(day))))
 }
 
 #[cfg(test)]
 mod tests {
     use std::cmp::Ordering;
 
-    use arrow::array::{ArrayRef, AsArray as _, Int32Array};
+    use arrow::array::{ArrayRef, AsArray as _, Int32Array, Int64Array};
     use arrow::datatypes::{DataType, Field};
     use arrow::record_batch::RecordBatch;
     use datafusion::logical_expr::{Volatility, create_udf};
@@ -70,6 +107,54 @@ mod tests {
         let field = Arc::new(Field::new("truth", DataType::Boolean, true));
         let (function, settings) = (Arc::new(function), Arc::default());
         Arc::new(ScalarFunctionExpr::new(name, function, arguments, field, settings))
+    }
+
+    /// `ts … day`, or `day … ts`.
+    fn of_moments(name: &str, day: i32) -> Arc<dyn PhysicalExpr> {
+        let made = call(name, 0);
+        let call = made.downcast_ref::<ScalarFunctionExpr>().unwrap();
+        let day = Arc::new(Literal::new(ScalarValue::Int32(Some(day)))) as _;
+        let column = Arc::new(Column::new("ts", 0)) as _;
+        let arguments =
+            if name.starts_with("date") { vec![day, column] } else { vec![column, day] };
+        let function = Arc::new(call.fun().clone());
+        let field = Arc::new(Field::new("truth", DataType::Boolean, true));
+        Arc::new(ScalarFunctionExpr::new(name, function, arguments, field, Arc::default()))
+    }
+
+    #[test]
+    fn moments_and_midnights_agree() {
+        let is_so: [fn(Ordering) -> bool; 6] = [
+            Ordering::is_eq,
+            Ordering::is_ne,
+            Ordering::is_lt,
+            Ordering::is_le,
+            Ordering::is_ge,
+            Ordering::is_gt,
+        ];
+        let moments = [i64::MIN, -DAY - 1, -DAY, -1, 0, 1, DAY - 1, DAY, DAY + 1, i64::MAX];
+        let array: ArrayRef = Arc::new(Int64Array::from(moments.to_vec()));
+        let batch = RecordBatch::try_from_iter([("ts", array)]).unwrap();
+        for (operator, is_so) in ["eq", "ne", "lt", "le", "ge", "gt"].into_iter().zip(is_so) {
+            for day in DAYS {
+                for is_turned in [false, true] {
+                    let name = match is_turned {
+                        false => format!("timestamp_{operator}_date"),
+                        true => format!("date_{operator}_timestamp"),
+                    };
+                    let expected = moments.map(|moment| {
+                        let order = against(day, moment);
+                        is_so(if is_turned { order } else { order.reverse() })
+                    });
+                    let found = by_days(of_moments(&name, day)).unwrap();
+                    let found = found.evaluate(&batch).unwrap().into_array(moments.len()).unwrap();
+                    let found: Vec<bool> = found.as_boolean().values().iter().collect();
+                    assert_eq!(found, expected, "{name} {day}");
+                }
+            }
+        }
+        let beyond = by_days(of_moments("timestamp_lt_date", i32::MAX - 1)).unwrap();
+        assert!(beyond.is::<ScalarFunctionExpr>(), "no moment stands for that day");
     }
 
     /// Of which days a condition is true.

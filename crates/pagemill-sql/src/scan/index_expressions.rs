@@ -31,6 +31,7 @@ use pagemill_engine::Table;
 use pagemill_format::Oid;
 use pagemill_format::node_tree::Node;
 
+use super::day_conditions::by_days;
 use super::filters::ScanFilters;
 use super::implication::{implies_all, is_comparison};
 use super::index_payload::KeyForm;
@@ -81,7 +82,10 @@ impl RelationSource {
             return Ok(found);
         }
         let mut found = BTreeMap::new();
-        for (table, _) in self.parts.iter() {
+        // Of a thousand partitions few may be left, and no other's indexes are looked for.
+        let without_rows = self.parts_without_rows()?;
+        let parts = self.parts.iter().enumerate();
+        for (_, (table, _)) in parts.filter(|(at, _)| !without_rows.contains(at)) {
             let catalog = &self.context.catalog;
             let indexes = catalog.search_indexes(&table.relation)?;
             let trees = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok());
@@ -160,7 +164,9 @@ impl RelationSource {
 
     fn predicate(&self, text: &str) -> Option<Predicate> {
         let expr = stored_condition(&self.context.catalog, self.bound_columns(), text).ok()?;
-        Some(parts(&physical(expr, self.table_columns())?).into())
+        // As the conditions of scans are.
+        let parts = parts(&physical(expr, self.table_columns())?).into_iter();
+        parts.map(|part| comparable(&by_days(part).ok()?)).collect()
     }
 
     /// The columns by the names that stored expressions call them.

@@ -14,7 +14,7 @@ use crate::bench::figures::{self, ratio, spread};
 use crate::bench::statistics::median;
 
 const METHOD: &str = "\
-How it was measured: a server loads TPC-H's tables by COPY, makes a primary key for each and an index for each foreign key, \
+How it was measured: a server loads TPC-H's tables by COPY, makes a primary key for each, an index for each foreign key and one on lower(c_name), \
 vacuums, freezes, analyzes, and is shut down. Pagemill reads that directory; the server answers from a copy of it. All files \
 are in the page cache, and every contestant has answered once before it is timed, so that the server's buffers are warm. \
 They take turns. Pagemill's time is its whole process, from start to exit; the server's is psql's `\\timing`, and DuckDB's that of the \

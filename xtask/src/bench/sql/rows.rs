@@ -63,13 +63,33 @@ const QUERIES: [&str; 22] = [
     include_str!("queries/q22.sql"),
 ];
 
-const OTHERS: [(&str, Work, &str, f64); 9] = [
+const OTHERS: [(&str, Work, &str, f64); 12] = [
     ("count", Work::Statement, "select count(*) from lineitem", 1.0),
     ("filtered", Work::Statement, "select * from lineitem where l_partkey = 155190", 1.0),
     ("start", Work::Time, "select 1 as one", 60.0),
     ("lookup", Work::Time, "select * from orders where o_orderkey = 23456", 75.0),
     ("first-ten", Work::Time, "select * from orders order by o_orderkey limit 10", 75.0),
     ("last", Work::Time, "select max(o_orderkey) from orders", 75.0),
+    (
+        "expression",
+        Work::Time,
+        "select * from customer where lower(c_name) = 'customer#000023456'",
+        75.0,
+    ),
+    (
+        "exists-counts",
+        Work::Statement,
+        "select o_orderpriority, count(*) filter (where exists (select 1 from lineitem where l_orderkey = o_orderkey and l_returnflag = 'R')), count(*) \
+         from orders group by 1 order by 1",
+        1.0,
+    ),
+    (
+        "latest-of-each",
+        Work::Statement,
+        "select c_custkey, (select o_orderkey from orders where o_custkey = c_custkey order by o_orderdate desc, o_orderkey desc limit 1) \
+         from customer",
+        1.0,
+    ),
     ("sort", Work::Memory, "select * from lineitem order by l_comment, l_orderkey", 1.3),
     (
         "aggregate",

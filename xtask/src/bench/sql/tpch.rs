@@ -17,7 +17,7 @@ pub(super) struct TpchTable {
     /// What stands between the parentheses of CREATE TABLE.
     columns: &'static str,
     key: &'static str,
-    /// The columns of an index each.
+    /// The columns, or the expression, of an index each.
     indexes: &'static [&'static str],
 }
 
@@ -72,7 +72,7 @@ pub(super) const TABLES: [TpchTable; 8] = [
          c_nationkey int not null, c_phone char(15) not null, c_acctbal numeric(15,2) not null, \
          c_mktsegment char(10) not null, c_comment varchar(117) not null",
         "c_custkey",
-        &["c_nationkey"],
+        &["c_nationkey", "lower(c_name)"],
     ),
     table(
         "orders",

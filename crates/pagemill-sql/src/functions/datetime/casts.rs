@@ -89,7 +89,7 @@ pub(crate) fn against(date: i32, timestamp: i64) -> Ordering {
     }
 }
 
-pub(super) fn date_to_timestamp(date: i32) -> Outcome<i64> {
+pub(crate) fn date_to_timestamp(date: i32) -> Outcome<i64> {
     match date {
         i32::MIN => Ok(i64::MIN),
         i32::MAX => Ok(i64::MAX),

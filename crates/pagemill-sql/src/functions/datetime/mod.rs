@@ -28,6 +28,7 @@ mod zones;
 use arrow::array::ArrayRef;
 #[cfg(test)]
 pub(crate) use casts::against;
+pub(crate) use casts::date_to_timestamp;
 use pagemill_types::builtin::oid;
 
 use super::keys::payloads;
