@@ -43,6 +43,7 @@ const TABLES: &str = r#"
     create index p_duty on people (b) where on_duty;
     create index p_known on people (lower(email)) where email is not null and status <> 'done' and status <> 'active';
     create index p_late on people (at) where at > date '2025-05-01';
+    create index p_rare on people (a) where level <> 'none';
     create index p_odd on people ("Odd Name") where "Odd Name" between 5 and 20 or a < 10;
     delete from people where id % 17 = 0;
     update people set status = 'failed' where id % 501 = 0;
@@ -61,7 +62,7 @@ const TABLES: &str = r#"
 "#;
 
 /// Conditions, each with the beginning of the name of the index that rows are found by; empty where none is to be searched.
-const CONDITIONS: [(&str, &str); 59] = [
+const CONDITIONS: [(&str, &str); 61] = [
     ("lower(email) = 'user77@example.com'", "people_lower_idx"),
     ("'user77@example.com' = lower(email)", "people_lower_idx"),
     ("lower(email) = lower('USER78@EXAMPLE.COM')", "people_lower_idx"),
@@ -114,6 +115,8 @@ const CONDITIONS: [(&str, &str); 59] = [
     ("amount >= 995.5 and amount < 996", "p_large"),
     ("amount > 980 and amount < 981", ""),
     ("at > date '2025-05-13' and id > 100", "p_late"),
+    ("level <> 'none'", "p_rare"),
+    ("level <> 'none' and upper(name) like '%7'", "p_rare"),
     ("on_duty and b = 5", "p_duty"),
     ("on_duty", "p_duty"),
     ("not on_duty and b = 5", ""),

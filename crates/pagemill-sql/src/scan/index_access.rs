@@ -247,7 +247,7 @@ fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>
         let name = String::from_utf8_lossy(&index.class.name);
         format!("index {name} alone if nearly all rows are visible to everybody")
     });
-    if conditions.is_empty() {
+    if conditions.is_empty() && !may_be_of_partial_index(source, table)? {
         let index = index_of_runtime_keys(source, table)?;
         return Ok(covering.or(index.map(|name| format!("index {name} if few keys are joined"))));
     }
@@ -338,7 +338,8 @@ fn decide(
     account: &mut ScanAccount,
 ) -> Result<Decision> {
     let database = source.context.catalog.database();
-    if conditions.is_empty() && source.first_rows.is_none() {
+    let names_no_keys = conditions.is_empty() && !may_be_of_partial_index(source, table)?;
+    if names_no_keys && source.first_rows.is_none() {
         let whole = || Decision::whole("whole table, whose conditions name no keys");
         return Ok(keys.map_or_else(whole, Decision::keys));
     }
@@ -548,6 +549,16 @@ fn whole_partial_index(
         }
     }
     Ok(None)
+}
+
+/// Whether there are conditions that a partial index may be of, whatever they say of single columns.
+fn may_be_of_partial_index(source: &RelationSource, table: &Table) -> Result<bool> {
+    if lasting_filters(source).all().next().is_none() {
+        return Ok(false);
+    }
+    let indexes = source.context.catalog.search_indexes(&table.relation)?;
+    let mut trees = indexes.trees.iter().filter_map(|(_, index)| index.as_ref().ok());
+    Ok(trees.any(|index| is_small(index, table)))
 }
 
 /// Whether an index is partial, and so small that all of it may be searched.
