@@ -43,6 +43,11 @@ impl Error {
         matches!(self, Self::Statement(error) if is_it(error))
     }
 
+    /// True for an error that the values of some row gave, SQLSTATE class 22.
+    pub(crate) fn is_of_values(&self) -> bool {
+        matches!(self, Self::Statement(error) if error.state.0.starts_with("22"))
+    }
+
     pub(crate) fn is_no_decimal(&self) -> bool {
         let is_it = |error: &pagemill_arrow::Error| match error {
             pagemill_arrow::Error::Unfit(unfit) => unfit.remedy == pagemill_arrow::Remedy::Numeric,

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::tree_node::{Transformed, TreeNode as _};
+use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{Column, Result as QueryResult};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
@@ -211,6 +211,19 @@ pub(crate) fn runs_queries(expr: &Arc<dyn PhysicalExpr>) -> bool {
             .is_some_and(|call| call.fun().inner().is::<Apply>())
     };
     expr.exists(|part| Ok(is_one(part))).unwrap_or(true) // default: looking does not fail
+}
+
+/// True where some step of a plan does.
+pub(crate) fn plan_runs_queries(plan: &dyn ExecutionPlan) -> QueryResult<bool> {
+    let mut runs = false;
+    plan.apply_expressions(&mut |expr| {
+        runs |= runs_queries(expr);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    for child in plan.children() {
+        runs = runs || plan_runs_queries(&**child)?;
+    }
+    Ok(runs)
 }
 
 impl std::fmt::Debug for Apply {

@@ -19,11 +19,11 @@ use super::on_workers;
 use super::{AnswerColumn, Session, SessionOptions};
 use crate::admission::Turn;
 use crate::bind::{Binder, Bound};
-use crate::error::{Result, unsupported};
+use crate::error::{Error, Result, unsupported};
 use crate::functions::row_forms::shown_row;
 use crate::interruption::interruptible;
 use crate::long_constants::most_rows;
-use crate::nested::Nested;
+use crate::nested::{Nested, plan_runs_queries};
 use crate::parameters::Parameters;
 use crate::rows::Rows;
 use crate::scan::{ScanContext, StatementTables, accounts, with_runtime_filters};
@@ -151,17 +151,33 @@ impl Session {
         let (bound, plan, task) = self.planned(query, &scans).await?;
         match self.begin(columns(bound).into(), (plan, task), scans.clone()).await {
             // Perhaps of a row that nobody asks for: run for each row, the query tells.
-            Err(error) if error.is_of_several_rows() => {
-                let again = self.scans(&scans.progress);
-                let again = match scans.has_wide_numerics {
-                    true => again.with_wide_numerics(),
-                    false => again,
-                };
-                let scans = Arc::new(again);
-                let (bound, plan, task) = self.planned_as(query, &scans, true).await?;
-                self.begin(columns(bound).into(), (plan, task), scans).await
+            Err(error) if error.is_of_several_rows() || error.is_of_values() => {
+                self.begin_for_each_row(query, &scans, error).await
             }
             rows => rows,
+        }
+    }
+
+    /// The same with queries run for each row around them, where there is one that is; otherwise the error stays.
+    async fn begin_for_each_row(
+        &self,
+        query: (&Query, &Parameters),
+        scans: &ScanContext,
+        error: Error,
+    ) -> Result<Rows> {
+        let again = self.scans(&scans.progress);
+        let again = match scans.has_wide_numerics {
+            true => again.with_wide_numerics(),
+            false => again,
+        };
+        let scans = Arc::new(again);
+        // The error is told in any case; what is in the way of another plan is not.
+        let Ok((bound, plan, task)) = self.planned_as(query, &scans, true).await else {
+            return Err(error);
+        };
+        match plan_runs_queries(&*plan)? {
+            true => self.begin(columns(bound).into(), (plan, task), scans).await,
+            false => Err(error),
         }
     }
 

@@ -172,7 +172,10 @@ impl Session {
                 Ok(Some(rows)) => return Ok(rows),
                 Ok(None) => {}
                 // There is another plan for such rows.
-                Err(error) if error.is_no_decimal() || error.is_of_several_rows() => {}
+                Err(error)
+                    if error.is_no_decimal()
+                        || error.is_of_several_rows()
+                        || error.is_of_values() => {}
                 // The text itself says what is wrong with it, and where.
                 Err(_) if text.repeated.is_some() => {}
                 Err(error) => return Err(error),

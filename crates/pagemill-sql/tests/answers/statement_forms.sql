@@ -181,3 +181,8 @@ select count(*) filter (where exists (select 1 from orders o where o.person / 2 
 select p.id, (select o.id from orders o where o.person - 1 = p.id and o.amount is not null order by o.amount desc, o.id limit 1) from people p order by p.id limit 40;
 select p.id, (select count(*) from orders o where o.id > 5 and 100 / (o.id - 5) = p.id) from people p order by p.id limit 30;
 select p.id, exists (select 1 from orders o where abs(o.person) = p.id and o.id > p.id) from people p order by p.id limit 30;
+
+-- What no row around asks for raises no error.
+select p.id, (select count(*) from orders o where 100 / (o.id - 5) = p.id) from people p where p.id < 0;
+select count(*) filter (where exists (select 1 from orders o where p.id < 0 and 10 / (o.id - 5) = p.id)) from people p;
+select p.id, (select max(100 / (o.id - 5)) from orders o where o.person = p.id) from people p where p.id in (select o.person from orders o where o.id in (6, 7, 8)) and p.id not in (select o.person from orders o where o.id = 5 and o.person is not null) order by p.id;
