@@ -464,13 +464,34 @@ impl Copy {
     }
 }
 
+/// What follows `COPY`, of a statement that begins with it.
+pub(crate) fn after_copy(statement: &str) -> Option<&str> {
+    let (word, rest) = behind_comments(statement).split_at_checked(COPY.len())?;
+    let is_word = rest.starts_with(|next: char| next.is_whitespace() || next == '(' || next == '"');
+    (is_word && word.eq_ignore_ascii_case(COPY)).then_some(rest)
+}
+
+/// A text from its first word on.
+fn behind_comments(text: &str) -> &str {
+    let mut text = text.trim_start();
+    loop {
+        let end = match text.as_bytes() {
+            [b'-', b'-', ..] => "\n",
+            [b'/', b'*', ..] => "*/",
+            _ => return text,
+        };
+        let Some((_, rest)) = text.split_once(end) else { return text };
+        text = rest.trim_start();
+    }
+}
+
 /// The statement and the form of `COPY … TO STDOUT`.
 ///
 /// # Errors
 /// Where it is none, names a file, or asks for what is not known here.
 pub fn copy_to_client(catalog: &Catalog, text: &str) -> Result<(Statement, CopyForm)> {
-    let text = text.trim_start();
-    let copy = parse(text.get(COPY.len()..).unwrap_or_default())?;
+    let Some(rest) = after_copy(text) else { return syntax("the beginning") };
+    let copy = parse(rest)?;
     match (&copy.file, &copy.form) {
         (None, Form::Rows(form)) => Ok((copy.statement(catalog)?, form.clone())),
         (Some(_), _) => unsupported("COPY to a file of the server"),

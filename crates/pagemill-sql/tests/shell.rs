@@ -232,7 +232,16 @@ fn rows_are_copied_as_psql_copies_them(both: &Both) -> Result<()> {
         copy("public.animals", "csv"),
         copy("gen", ""),
     ]);
+    let statements = scripts.iter().map(|script| script.trim_start_matches('\\').to_owned() + ";");
+    let statements: Vec<String> = statements.collect();
+    scripts.extend(statements);
+    scripts.push(
+        "/* a */ -- b\nselect 1;\n--c\nCOPY(select n from odd order by n) TO STDOUT;".to_owned(),
+    );
     same_as_psql(both, &scripts.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let once = ["-c", "copy animals (n) to stdout csv header"];
+    let output = both.program().args(once).output()?;
+    ensure!(output.stdout == b"n\n1\n2\n3\n", "{}", String::from_utf8_lossy(&output.stderr));
     let file = both.scratch.path().join("copied");
     let output = both.piped(&format!("\\copy animals to '{}' csv header", file.display()))?;
     ensure!(output.stdout == b"COPY 3\n", "{}", String::from_utf8_lossy(&output.stderr));

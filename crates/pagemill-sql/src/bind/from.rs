@@ -301,7 +301,7 @@ impl Binder<'_> {
         let found = self.find_table(&parts)?;
         let readable = self.check_rights(&found)?;
         let mut rows = match found.class.kind {
-            RelationKind::View => TableRows { bound: self.view(&found)?, system: Vec::new() },
+            RelationKind::View => self.view(&found)?.into(),
             _ => {
                 let rows = self.with_children(&found, &table)?;
                 self.with_policies(&found, rows)?

@@ -11,6 +11,7 @@ use sqlparser::ast::{
 
 use super::scope::{Scope, folded};
 use super::table_names::FoundTable;
+use super::virtual_columns::with_virtual_columns;
 use super::{Binder, Bound, BoundColumn, TableRows};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail};
@@ -24,12 +25,12 @@ impl Binder<'_> {
         let alias = self.fresh(name);
         let own = self.tables.scan(catalog, class, &alias)?;
         // Partitions are a scan's matter.
-        if class.kind != RelationKind::Table {
-            return Ok(own);
-        }
-        let below = descendants(catalog, class.oid)?;
+        let below = match class.kind {
+            RelationKind::Table => descendants(catalog, class.oid)?,
+            _ => Vec::new(),
+        };
         if below.is_empty() {
-            return Ok(own);
+            return with_virtual_columns(found, own);
         }
         let wanted: Vec<BoundColumn> = own.all_columns().cloned().collect();
         let names: Vec<String> = wanted.iter().map(|column| self.fresh(&column.name)).collect();
@@ -48,7 +49,8 @@ impl Binder<'_> {
         };
         let mut columns: Vec<BoundColumn> = wanted.iter().zip(&names).map(column).collect();
         let system = columns.split_off(own.bound.columns.len());
-        Ok(TableRows { bound: Bound { plan, columns }, system })
+        let computed = own.computed;
+        with_virtual_columns(found, TableRows { bound: Bound { plan, columns }, system, computed })
     }
 
     /// `ONLY t`: a table without what is below it, of which a partitioned one has nothing.
@@ -67,6 +69,7 @@ impl Binder<'_> {
         let readable = self.check_rights(&found)?;
         let name = self.fresh(&last);
         let rows = self.tables.scan(&found.catalog, &found.class, &name)?;
+        let rows = with_virtual_columns(&found, rows)?;
         let mut rows = self.with_policies(&found, rows)?;
         found.mark(&readable, &mut rows);
         if found.class.kind == RelationKind::PartitionedTable {

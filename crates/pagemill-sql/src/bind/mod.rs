@@ -65,6 +65,7 @@ mod subqueries;
 mod table_names;
 mod type_names;
 mod views;
+mod virtual_columns;
 mod window_calls;
 mod window_frames;
 mod windows;
@@ -104,6 +105,14 @@ pub(crate) struct TableRows {
     pub(crate) bound: Bound,
     /// The columns that `*` does not show: `ctid`, `xmin` and their kin.
     pub(crate) system: Vec<BoundColumn>,
+    /// The numbers of columns that are NULL here until they are computed of the others.
+    pub(crate) computed: Vec<i16>,
+}
+
+impl From<Bound> for TableRows {
+    fn from(bound: Bound) -> Self {
+        Self { bound, system: Vec::new(), computed: Vec::new() }
+    }
 }
 
 impl TableRows {

@@ -72,11 +72,6 @@ impl RelationTable {
             Ok((table, blocks))
         };
         let parts = parts.into_iter().map(open).collect::<Result<Vec<_>>>()?;
-        // Its values are computed when it is read; a table without it would be another one.
-        if let Some(column) = named.columns.iter().find(|c| c.generated == Generated::Virtual) {
-            let column = column.display_name();
-            return unsupported(format!("a table with a virtual generated column, \"{column}\","));
-        }
         let columns = columns(context, &named);
         let schema = schema_of(&columns);
         Ok(Self { context: context.clone(), named, parts, columns, schema })
@@ -85,6 +80,13 @@ impl RelationTable {
     /// True for a table whose rows are in partitions.
     pub(super) fn is_partitioned(&self) -> bool {
         self.named.class.kind == RelationKind::PartitionedTable
+    }
+
+    /// The numbers of columns that no row has a value of.
+    fn virtual_columns(&self) -> Vec<i16> {
+        let columns = (1..).zip(&self.named.columns);
+        let computed = columns.filter(|(_, column)| column.generated == Generated::Virtual);
+        computed.map(|(number, _)| number).collect()
     }
 
     /// A scan under a name.
@@ -102,12 +104,13 @@ impl RelationTable {
             columns.push(BoundColumn { name, typed });
         }
         self.schema = schema_of(&self.columns);
+        let computed = self.virtual_columns();
         let source = provider_as_source(Arc::new(self));
         let plan = LogicalPlanBuilder::scan(relation.clone(), source, None)?.build()?;
         let mut system = columns.split_off(own);
         // How values are stored is no column that has a name in statements.
         system.truncate(SYSTEM_COLUMNS.len());
-        Ok(TableRows { bound: Bound { plan, columns }, system })
+        Ok(TableRows { bound: Bound { plan, columns }, system, computed })
     }
 }
 

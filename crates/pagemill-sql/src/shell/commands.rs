@@ -96,7 +96,7 @@ impl Shell {
     /// Where the shell cannot go on: nobody reads answers any more.
     pub(super) fn command(&mut self, name: &str, rest: &str) -> Result<()> {
         if name == "copy" {
-            return self.copy(rest);
+            return self.copy(rest, self.target.clone());
         }
         let words = match arguments(rest) {
             Ok(words) => words,

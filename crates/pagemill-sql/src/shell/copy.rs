@@ -1,4 +1,5 @@
-//! `\copy … to`: an answer or a table into a file, which appears when it is whole.
+//! `\copy … to`, and `COPY … TO` as a statement: an answer or a table into a file, which appears when it is whole, or to where
+//! answers go.
 //!
 //! What is copied and how is read as `COPY` has it ([`crate::copy`]).
 
@@ -15,42 +16,45 @@ use crate::error::{Error, Result};
 use crate::output::{Copied, CopyForm};
 use crate::session::Answer;
 
+/// What was copied.
+struct Done {
+    answer: Answer,
+    to_file: bool,
+}
+
 fn output(error: pagemill_io::Error) -> Error {
     Error::Engine(pagemill_engine::Error::Output(error))
 }
 
 impl Shell {
-    /// `\copy`.
+    /// What follows the command's name; `target` is where answers go.
     ///
     /// # Errors
     /// Where the shell cannot go on.
-    pub(super) fn copy(&mut self, text: &str) -> Result<()> {
-        match self.copied(text) {
-            Ok(rows) => {
-                if let Some(rows) = rows {
-                    self.say(format!("COPY {rows}"));
-                }
-                Ok(())
-            }
-            Err(error) => self.tell(error),
+    pub(super) fn copy(&mut self, text: &str, target: Target) -> Result<()> {
+        let copied = self.copied(text, target);
+        match copied.and_then(|copied| self.account(&copied.answer).map(|()| copied)) {
+            Ok(Done { answer, to_file: true }) => self.say(format!("COPY {}", answer.rows)),
+            Ok(_) => {}
+            Err(error) => self.tell(error)?,
         }
+        Ok(())
     }
 
-    /// How many rows went to a file.
-    fn copied(&self, text: &str) -> Result<Option<u64>> {
+    fn copied(&self, text: &str, target: Target) -> Result<Done> {
         let copy = parse(text)?;
         let statement = copy.statement(self.session.catalog())?;
         let Copy { file, form, .. } = copy;
         let target = match &file {
             Some(path) => Target::whole(Path::new(path)).map_err(output)?,
-            None => self.target.clone(),
+            None => target,
         };
         let answer = match form {
             Form::Rows(form) => self.write_rows(statement, form, target.clone())?,
             Form::File(format) => self.write_file(statement, format, target.clone())?,
         };
         target.finish().map_err(output)?;
-        Ok(file.map(|_| answer.rows))
+        Ok(Done { answer, to_file: file.is_some() })
     }
 
     fn write_rows(&self, statement: Statement, form: CopyForm, to: Target) -> Result<Answer> {

@@ -29,6 +29,7 @@ use pagemill_io::HostFiles;
 use sqlparser::ast::Statement;
 use tokio::runtime::Handle;
 
+use crate::copy::after_copy;
 use crate::error::{Error, Result, SqlState, unsupported};
 use crate::output::{Expanded, Output, OutputStyle, WholeFile};
 use crate::session::{Answer, Session, SessionOptions, StatementMemory};
@@ -278,6 +279,11 @@ impl Shell {
         }
         self.last = Some(text.to_owned());
         let start = Instant::now();
+        if let Some(rest) = after_copy(text) {
+            self.copy(rest, target)?;
+            self.tell_time(start);
+            return Ok(());
+        }
         let parsed = match Session::parse(text) {
             Ok(parsed) => parsed,
             Err(error) => return self.tell(error),
