@@ -20,6 +20,7 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let seen: Vec<usize> =
         (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
     let (mut left_out, mut lists, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+    let mut named = Vec::new();
     for (number, at) in seen.iter().enumerate() {
         let next = |count: usize| seen.get(number + count).map(|at| &tokens[*at].token);
         if is_word(next(0), "lateral") && next(1) != Some(&Token::LParen) {
@@ -40,6 +41,9 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if is_plain && ["any", "all", "some"].iter().any(|word| is_word(next(6), word)) {
             let around = (number..number + 6).filter(|place| *place != number + 4);
             left_out.extend(around.map(|place| seen[place]));
+        }
+        if is_call_in_catalog(&next) {
+            named.push(seen[number + 2]);
         }
         let before = number.checked_sub(1).map(|before| &tokens[seen[before]].token);
         let starts_query = matches!(before, None | Some(Token::SemiColon | Token::LParen))
@@ -83,6 +87,9 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if own.contains(&at) {
             token.token = Token::make_word(ONLY, Some('"'));
         }
+        if let (true, Token::Word(word)) = (named.contains(&at), &token.token) {
+            token.token = Token::make_word(&word.value.to_lowercase(), Some('"'));
+        }
         if commas.contains(&at) {
             token.token = Token::Comma;
         }
@@ -97,6 +104,26 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         spelled.extend(name);
     }
     spelled
+}
+
+/// Whether `pg_catalog.substring(` begins here, or another function whose calls without a schema have a syntax of their own, which
+/// the parser looks for behind a schema, too.
+fn is_call_in_catalog<'t>(next: &impl Fn(usize) -> Option<&'t Token>) -> bool {
+    const OF_SYNTAX: [&str; 9] = [
+        "substring",
+        "substr",
+        "ceil",
+        "floor",
+        "interval",
+        "position",
+        "overlay",
+        "trim",
+        "extract",
+    ];
+    is_word(next(0), "pg_catalog")
+        && next(1) == Some(&Token::Period)
+        && next(3) == Some(&Token::LParen)
+        && OF_SYNTAX.iter().any(|word| is_word(next(2), word))
 }
 
 /// Each AS behind a call that a list of column definitions follows, `f(…) AS (a int)`, and the function's name, which the item has

@@ -9,6 +9,7 @@ pub mod extents;
 mod fault_table;
 pub mod interrupt;
 pub mod mapping;
+pub mod math;
 pub mod mount_namespace;
 #[cfg(test)]
 mod own_process;
@@ -36,6 +37,7 @@ pub use interrupt::{
     survive_file_size_limit, take_interrupt_key, watch_interrupt_key, watch_interrupts,
 };
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
+pub use math::MathFunction;
 pub use mount_namespace::{mount_memory_for_thread, own_mounts_for_thread};
 pub use parent_death::{EndSignal, end_with_parent};
 pub use posix_fallocate::posix_fallocate;

@@ -54,9 +54,13 @@ pub(crate) fn call_kernel(
         result,
         carrier: carrier.clone(),
     };
+    let volatility = match super::chance::is_drawn(key) {
+        true => Volatility::Volatile,
+        false => Volatility::Immutable,
+    };
     let signature = match arguments.is_empty() {
-        true => Signature::nullary(Volatility::Immutable),
-        false => Signature::any(arguments.len(), Volatility::Immutable),
+        true => Signature::nullary(volatility),
+        false => Signature::any(arguments.len(), volatility),
     };
     let takes = arguments.iter().map(|argument| argument.carrier.clone()).collect();
     let function = ScalarUDF::new_from_impl(PgFunction { call, takes, kernel, signature });
@@ -118,7 +122,9 @@ impl ScalarUDFImpl for PgFunction {
     }
 
     fn invoke_with_args(&self, given: ScalarFunctionArgs) -> QueryResult<ColumnarValue> {
-        let is_constant = given.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        // What is drawn is another one for each row.
+        let is_constant = self.signature.volatility != Volatility::Volatile
+            && given.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { given.number_rows };
         let piece = rows_at_once(&given.args, rows);
         if piece < rows {

@@ -40,7 +40,6 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         "dcosh" => Implementation::Kernel(|_, args| doubles(args, f64::cosh)),
         "datan" => Implementation::Kernel(|_, args| doubles(args, f64::atan)),
         "dsqrt" => Implementation::Kernel(|_, args| checked(args, square_root)),
-        // No cbrt: Rust brings its own, whose last digit is not that of the C library. So it is with asinh and its kin.
         "dexp" => Implementation::Kernel(|_, args| checked(args, exponential)),
         "dlog1" => Implementation::Kernel(|_, args| checked(args, |x| logarithm(x, f64::ln))),
         "dlog10" => Implementation::Kernel(|_, args| checked(args, |x| logarithm(x, f64::log10))),
@@ -67,7 +66,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
 
 const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
 
-type Outcome<F> = Result<F, ArrowError>;
+pub(super) type Outcome<F> = Result<F, ArrowError>;
 
 /// Finite operands gave an infinity.
 #[cold]
@@ -185,11 +184,14 @@ fn pair<T: ArrowPrimitiveType<Native: Float>>(
     Ok(Arc::new(found.map_err(float_error)?))
 }
 
-fn checked_pair(arguments: &[ArrayRef], of: impl Fn(f64, f64) -> Outcome<f64>) -> Column {
+pub(super) fn checked_pair(
+    arguments: &[ArrayRef],
+    of: impl Fn(f64, f64) -> Outcome<f64>,
+) -> Column {
     pair::<Float64Type>(arguments, of)
 }
 
-fn checked(arguments: &[ArrayRef], of: impl Fn(f64) -> Outcome<f64>) -> Column {
+pub(super) fn checked(arguments: &[ArrayRef], of: impl Fn(f64) -> Outcome<f64>) -> Column {
     let found = try_unary::<_, _, Float64Type>(numbers::<Float64Type>(&arguments[0]), of);
     Ok(Arc::new(found.map_err(float_error)?))
 }
@@ -252,7 +254,7 @@ fn logarithm(x: f64, of: fn(f64) -> f64) -> Outcome<f64> {
     }
 }
 
-fn periodic(x: f64, of: fn(f64) -> f64) -> Outcome<f64> {
+pub(super) fn periodic(x: f64, of: fn(f64) -> f64) -> Outcome<f64> {
     match x {
         _ if x.is_nan() => Ok(f64::NAN),
         _ if x.is_infinite() => Err(input_out_of_range()),
@@ -260,7 +262,7 @@ fn periodic(x: f64, of: fn(f64) -> f64) -> Outcome<f64> {
     }
 }
 
-fn of_ratio(x: f64, of: fn(f64) -> f64) -> Outcome<f64> {
+pub(super) fn of_ratio(x: f64, of: fn(f64) -> f64) -> Outcome<f64> {
     match x {
         _ if x.is_nan() => Ok(f64::NAN),
         _ if !(-1.0..=1.0).contains(&x) => Err(input_out_of_range()),
@@ -269,7 +271,7 @@ fn of_ratio(x: f64, of: fn(f64) -> f64) -> Outcome<f64> {
 }
 
 #[cold]
-fn input_out_of_range() -> ArrowError {
+pub(super) fn input_out_of_range() -> ArrowError {
     message(SqlState::NUMERIC_OUT_OF_RANGE, "input is out of range")
 }
 

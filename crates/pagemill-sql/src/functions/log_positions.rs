@@ -19,7 +19,7 @@ use crate::error::{SqlState, StatementError};
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
-        "pg_lsn_mi" => |_, a| difference(a),
+        "pg_lsn_mi" | "pg_wal_lsn_diff" => |_, a| difference(a),
         "pg_lsn_pli" => |_, a| moved(a, "add NaN to", arithmetic::add),
         "pg_lsn_mii" => |_, a| moved(a, "subtract NaN from", arithmetic::subtract),
         "numeric_pg_lsn" => |_, a| of_numeric(&a[0]),

@@ -19,6 +19,8 @@ pub(crate) mod collations;
 pub(crate) mod comparison;
 pub(crate) mod datetime;
 mod definitions;
+mod degrees;
+mod encodings;
 mod enums;
 mod error_details;
 pub(crate) mod floats;
@@ -27,6 +29,7 @@ mod geometry;
 mod hashes;
 pub(crate) mod integers;
 pub(crate) mod keys;
+mod library_math;
 pub(crate) mod locale_order;
 mod log_positions;
 pub(crate) mod logic;
@@ -117,6 +120,9 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| clock::find(key))
         .or_else(|| samples::find(key))
         .or_else(|| floats::find(key))
+        .or_else(|| library_math::find(key))
+        .or_else(|| degrees::find(key))
+        .or_else(|| encodings::find(key))
         .or_else(|| numbers::find(key))
         .or_else(|| numeric::find(key))
         .or_else(|| number_pictures::find(key))

@@ -141,9 +141,10 @@ pub(crate) fn aggregate(
         ("range_intersect_agg", "anyrange" | "anymultirange") => {
             call.of_ranges(Making::Intersection).map(Some)
         }
-        ("percentile_cont", "float8,float8" | "_float8,float8") => {
-            call.percentile(Place::Between).map(Some)
-        }
+        (
+            "percentile_cont",
+            "float8,float8" | "_float8,float8" | "float8,interval" | "_float8,interval",
+        ) => call.percentile(Place::Between).map(Some),
         ("percentile_disc", "float8,anyelement" | "_float8,anyelement") => {
             call.percentile(Place::At).map(Some)
         }

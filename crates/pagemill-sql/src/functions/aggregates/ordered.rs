@@ -14,7 +14,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, RecordBatchOptions};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, Float64Array, RecordBatch, RecordBatchOptions,
+};
 use arrow::compute::{SortOptions, filter, is_not_null};
 use arrow::datatypes::{DataType, Float64Type, Schema};
 use arrow::row::{RowConverter, Rows, SortField};
@@ -32,6 +34,7 @@ use crate::error::{Result, SqlState, StatementError};
 use crate::functions::KernelCall;
 use crate::functions::arrays::array_at;
 use crate::functions::arrays::value::{ArrayParts, ElementType, unexpected};
+use crate::functions::datetime::interval::{Interval, minus, plus, scaled};
 use crate::functions::keys::order_pair;
 use crate::functions::rows::Outcome;
 use crate::typed::Typed;
@@ -113,6 +116,14 @@ impl Hash for Ordered {
     }
 }
 
+/// Source: `interval_lerp`.
+fn interval_between(first: Interval, second: Interval, share: f64) -> Outcome<Interval> {
+    if first.is_infinite() || second.is_infinite() {
+        return Err(StatementError::unsupported("what lies between infinite intervals"));
+    }
+    plus(scaled(minus(second, first)?, |number| number * share)?, first)
+}
+
 /// A direct argument that depends on no row.
 pub(super) fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<ArrayRef> {
     if !collect_columns(expr).is_empty() {
@@ -184,10 +195,18 @@ impl Ordered {
         }
         let place = share * (count - 1.0);
         let (low, high) = (place.floor(), place.ceil());
+        if low == high {
+            return Ok(values.slice(low as usize, 1));
+        }
+        let share = place - low;
+        if let Some(intervals) = values.as_binary_opt::<i32>() {
+            let at = |place: f64| Interval::of_payload(intervals.value(place as usize));
+            let between = interval_between(at(low), at(high), share)?.payload();
+            return Ok(Arc::new(BinaryArray::from_iter_values([between])));
+        }
         let floats = values.as_primitive::<Float64Type>();
         let (first, second) = (floats.value(low as usize), floats.value(high as usize));
-        let between = if low == high { first } else { first + (place - low) * (second - first) };
-        Ok(Arc::new(Float64Array::from(vec![between])))
+        Ok(Arc::new(Float64Array::from(vec![first + share * (second - first)])))
     }
 
     /// The values at an array of shares, as an array of the same shape.

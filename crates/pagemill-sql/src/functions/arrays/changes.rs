@@ -31,7 +31,7 @@ pub(super) fn find(key: &str) -> Option<Kernel> {
 }
 
 /// A column of arrays, a row at a time.
-pub(super) fn arrays(
+pub(in crate::functions) fn arrays(
     call: &KernelCall,
     rows: usize,
     mut of: impl FnMut(&ElementType<'_>, usize) -> Outcome<Option<ArrayParts>>,

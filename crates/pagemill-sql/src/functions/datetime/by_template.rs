@@ -27,10 +27,10 @@ type Value<T> = fn(&Parts, &str, &DateTimeContext) -> Scan<T>;
 
 /// Reads texts by their templates, each of which is made ready once as long as it stays the same.
 fn each<T: Given>(call: &KernelCall, arguments: &[ArrayRef], value: Value<T>) -> Outcome<ArrayRef> {
-    let session = session(call)?;
+    let session = session(&call.catalog)?;
     let reading = Reading {
         major: call.catalog.database().cluster().version().major(),
-        session: knows_abbreviations(call)?.then_some(session),
+        session: knows_abbreviations(&call.catalog)?.then_some(session),
         is_english: is_english(call, "lc_time")?,
     };
     let mut last: Option<(String, Template)> = None;

@@ -14,7 +14,7 @@ pub(crate) const DAY: i64 = 24 * HOUR;
 /// The Julian day of 2000-01-01.
 pub(crate) const EPOCH_JULIAN_DAY: i64 = 2_451_545;
 /// 1970-01-01.
-pub(super) const UNIX_EPOCH: i64 = -10_957 * DAY;
+pub(in crate::functions) const UNIX_EPOCH: i64 = -10_957 * DAY;
 /// 4714-11-24 BC.
 pub(super) const FIRST_TIMESTAMP: i64 = -211_813_488_000_000_000;
 /// The first moment that is too late.

@@ -122,7 +122,7 @@ pub(super) fn pick(x: Interval, y: Interval, larger: bool) -> Interval {
     if is_first { x } else { y }
 }
 
-pub(super) fn plus(x: Interval, y: Interval) -> Outcome<Interval> {
+pub(crate) fn plus(x: Interval, y: Interval) -> Outcome<Interval> {
     let months = x.months.checked_add(y.months);
     let (days, micros) = (x.days.checked_add(y.days), x.micros.checked_add(y.micros));
     match (months, days, micros) {
@@ -131,7 +131,7 @@ pub(super) fn plus(x: Interval, y: Interval) -> Outcome<Interval> {
     }
 }
 
-pub(super) fn minus(x: Interval, y: Interval) -> Outcome<Interval> {
+pub(crate) fn minus(x: Interval, y: Interval) -> Outcome<Interval> {
     let months = x.months.checked_sub(y.months);
     let (days, micros) = (x.days.checked_sub(y.days), x.micros.checked_sub(y.micros));
     match (months, days, micros) {
@@ -160,7 +160,7 @@ fn to_i32(number: f64) -> Outcome<i32> {
 }
 
 /// Every part by a number; what is not whole of one part goes on to the next smaller one.
-fn scaled(interval: Interval, by: impl Fn(f64) -> f64) -> Outcome<Interval> {
+pub(crate) fn scaled(interval: Interval, by: impl Fn(f64) -> f64) -> Outcome<Interval> {
     const DAY_SECONDS: f64 = 86_400.0;
     let (all_months, all_days) = (by(interval.months.into()), by(interval.days.into()));
     let (months, days) = (to_i32(all_months)?, to_i32(all_days)?);

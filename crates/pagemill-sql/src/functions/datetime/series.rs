@@ -8,12 +8,13 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
 use pagemill_types::time_zone::Zone;
 
-use super::super::keys::payloads;
+use super::super::keys::{payloads, strings};
 use super::super::rows::Outcome;
 use super::super::sets::{Cells, Series, SetCall};
 use super::arithmetic::plus;
 use super::interval::Interval;
 use super::session_zone::plus_in;
+use super::zones::zone_named;
 use crate::error::{SqlState, StatementError};
 
 struct Timestamps {
@@ -60,6 +61,12 @@ pub(crate) fn begin(
         let message = "step size cannot equal zero";
         return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
     }
-    let zone = call.catalog.time_zone().filter(|_| &*call.key == "generate_series_timestamptz");
-    Ok(Box::new(Timestamps { next: at(0), finish: at(1), step, zone: zone.cloned() }))
+    let zone = match &*call.key {
+        "generate_series_timestamptz" => call.catalog.time_zone().cloned(),
+        "generate_series_timestamptz_at_zone" => {
+            Some(zone_named(&call.catalog, strings(&arguments[3]).value(row))?)
+        }
+        _ => None,
+    };
+    Ok(Box::new(Timestamps { next: at(0), finish: at(1), step, zone }))
 }

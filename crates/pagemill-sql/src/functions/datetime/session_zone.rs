@@ -18,7 +18,8 @@ use super::calendar::{
 };
 use super::casts::{date_of, date_to_timestamp, time_of};
 use super::interval::Interval;
-use super::{extract, make, pictures, zones};
+use super::{extract, make, pictures, zoned_times, zones};
+use crate::error::StatementError;
 
 /// A function of one session's zone.
 pub(super) type Zoned = fn(&Zone, &[ArrayRef]) -> Outcome<ArrayRef>;
@@ -30,6 +31,13 @@ pub(super) fn find(key: &str) -> Option<Zoned> {
         "timestamptz_timestamp" => |zone, a| one(a, |moment: i64| shown(zone, moment)),
         "timestamptz_date" => |zone, a| one(a, |moment: i64| Ok(date_of(shown(zone, moment)?))),
         "timestamptz_time" => |zone, a| one(a, |moment: i64| Ok(time_of(shown(zone, moment)?))),
+        "timestamptz_timetz" => |zone, a| {
+            one(a, |moment: i64| zoned_times::at_moment(moment, -zone.at(unix_second(moment)).east))
+        },
+        // Which zone that is depends on the day.
+        "time_timetz" => {
+            |_, _| Err(StatementError::unsupported("a time with the zone of today's clocks"))
+        }
         "timestamptz(date,time)" => {
             |zone, a| two(a, |date: i32, time: i64| moment_of(zone, at_time(date, time)?))
         }
@@ -185,7 +193,7 @@ fn against(zone: &Zone, local: i64, moment: i64) -> Ordering {
 }
 
 /// A moment so much later.
-pub(super) fn plus_in(zone: &Zone, moment: i64, by: Interval) -> Outcome<i64> {
+pub(in crate::functions) fn plus_in(zone: &Zone, moment: i64, by: Interval) -> Outcome<i64> {
     if is_infinite(moment) {
         return Ok(moment);
     }

@@ -81,10 +81,20 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
             |a| two(a, |time: &[u8], by: Interval| moved(time, by.micros.wrapping_neg()))
         }
         "timetz_time" => |a| one(a, |time: &[u8]| Ok(ZonedTime::read(time)?.micros)),
+        // As long as nobody is anywhere but in Greenwich.
+        "time_timetz" => |a| one(a, |micros: i64| Ok(ZonedTime { micros, west: 0 }.payload())),
+        "timestamptz_timetz" => |a| one(a, |moment: i64| at_moment(moment, 0)),
         "timetz_scale" => |a| two(a, scaled),
         "datetimetz_timestamptz" => |a| two(a, on_day),
         _ => return None,
     })
+}
+
+/// What clocks showed at a moment, so many seconds west of Greenwich; NULL at one that never comes.
+pub(super) fn at_moment(moment: i64, west: i32) -> Outcome<Option<Vec<u8>>> {
+    let local = moment.checked_sub(i64::from(west) * SECOND).ok_or_else(timestamp_out_of_range)?;
+    let time = || ZonedTime { micros: local.rem_euclid(DAY), west }.payload();
+    Ok((!is_infinite(moment)).then(time))
 }
 
 fn compared(x: &[u8], y: &[u8]) -> Outcome<i32> {

@@ -3,6 +3,8 @@
 //! Source: `timestamp_zone`, `timestamptz_zone`, `timestamp_izone`, `timestamptz_izone`, `timestamptz_trunc_internal`,
 //! `make_timestamptz_at_timezone` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 use pagemill_types::builtin::oid;
 use pagemill_types::input::datetime::DateTimeContext;
@@ -14,9 +16,10 @@ use super::super::{Implementation, KernelCall};
 use super::calendar::{Parts, SECOND, is_infinite, is_valid, timestamp_out_of_range};
 use super::interval::Interval;
 use super::named_zones::{Named, numeric_offset};
-use super::session_zone::{to_local, to_utc};
+use super::session_zone::{plus_in, to_local, to_utc};
 use super::truncate::{infinite, parts};
 use super::units::{Unit, of_truncation};
+use crate::catalog::Catalog;
 use crate::error::{SqlState, StatementError};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
@@ -27,22 +30,23 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "timestamptz_izone" => |call, a| by_offset(call, a, 1),
         "timestamptz_trunc_zone" => truncated,
         "make_timestamptz_at_timezone" => made,
+        "timestamptz_pl_interval_at_zone" => |call, a| moved(call, a, Ok),
+        "timestamptz_mi_interval_at_zone" => |call, a| moved(call, a, Interval::negated),
         _ => return None,
     }))
 }
 
 /// What the session says about texts of dates and times.
-pub(super) fn session(call: &KernelCall) -> Outcome<&DateTimeContext> {
-    let inputs = call
-        .catalog
+pub(super) fn session(catalog: &Catalog) -> Outcome<&DateTimeContext> {
+    let inputs = catalog
         .inputs()
         .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
     Ok(&inputs.context().date_time)
 }
 
 /// Whether the server's abbreviations of time zones are the default ones.
-pub(super) fn knows_abbreviations(call: &KernelCall) -> Outcome<bool> {
-    let settings = call.catalog.database().session_settings();
+pub(super) fn knows_abbreviations(catalog: &Catalog) -> Outcome<bool> {
+    let settings = catalog.database().session_settings();
     let settings = settings.map_err(|error| StatementError::unsupported(error.to_string()))?;
     Ok(settings.get("timezone_abbreviations").is_none_or(|name| name == b"Default".as_slice()))
 }
@@ -56,8 +60,8 @@ struct ZoneCache<'c> {
 
 impl<'c> ZoneCache<'c> {
     fn new(call: &'c KernelCall) -> Outcome<Self> {
-        let knows_abbreviations = knows_abbreviations(call)?;
-        Ok(Self { session: session(call)?, knows_abbreviations, last: None })
+        let knows_abbreviations = knows_abbreviations(&call.catalog)?;
+        Ok(Self { session: session(&call.catalog)?, knows_abbreviations, last: None })
     }
 
     fn named(&mut self, name: &str) -> Outcome<&Named> {
@@ -71,6 +75,30 @@ impl<'c> ZoneCache<'c> {
         };
         Ok(named)
     }
+}
+
+/// The zone of this name.
+pub(super) fn zone_named(catalog: &Catalog, name: &str) -> Outcome<Arc<Zone>> {
+    Named::find(name, session(catalog)?, knows_abbreviations(catalog)?)?.zone().ok_or_else(too_far)
+}
+
+#[cold]
+fn too_far() -> StatementError {
+    StatementError::unsupported("a time zone so far from Greenwich")
+}
+
+/// A moment earlier or later by an interval, whose days are those of a zone.
+fn moved(
+    call: &KernelCall,
+    arguments: &[ArrayRef],
+    of: fn(Interval) -> Outcome<Interval>,
+) -> Outcome<ArrayRef> {
+    super::require_finite(call, arguments)?;
+    let mut cache = ZoneCache::new(call)?;
+    three(arguments, |moment: i64, by: Interval, name: &str| {
+        let zone = cache.named(name)?.zone().ok_or_else(too_far)?;
+        plus_in(&zone, moment, of(by)?)
+    })
 }
 
 fn by_name(
@@ -137,9 +165,7 @@ fn truncated(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let mut cache = ZoneCache::new(call)?;
     three(arguments, |unit: &str, timestamp: i64, name: &str| match of_truncation(unit).unit {
         Some(_) if !is_infinite(timestamp) => {
-            let zone = cache.named(name)?.zone();
-            let what = "a time zone so far from Greenwich";
-            let zone = zone.ok_or_else(|| StatementError::unsupported(what))?;
+            let zone = cache.named(name)?.zone().ok_or_else(too_far)?;
             truncate(&zone, unit, timestamp)
         }
         // An error whatever the zone.

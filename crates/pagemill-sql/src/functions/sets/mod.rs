@@ -296,9 +296,9 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
         "generate_series_numeric" | "generate_series_step_numeric" => {
             Known::one(numbers::numeric_series, result)
         }
-        "generate_series_timestamp" | "generate_series_timestamptz" => {
-            Known::one(datetime::series::begin, result)
-        }
+        "generate_series_timestamp"
+        | "generate_series_timestamptz"
+        | "generate_series_timestamptz_at_zone" => Known::one(datetime::series::begin, result),
         "regexp_matches" | "regexp_matches_no_flags" => Known::one(texts::framed, result),
         "text_to_table" | "text_to_table_null" => {
             Known { takes_null: true, ..Known::one(texts::parts, result) }

@@ -72,7 +72,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         }
         "pg_typeof" => Implementation::Build(type_of),
         // Of "char", which the catalogs are full of.
-        "char_text" => Implementation::Kernel(super::text_form::to_text),
+        "char_text" | "char_bpchar" => Implementation::Kernel(super::text_form::to_text),
         "to_regtype" => Implementation::Kernel(types_named),
         "pg_get_userbyid" => Implementation::Kernel(owners),
         "pg_size_pretty" => Implementation::Kernel(sizes),

@@ -23,7 +23,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         "text_right" => |a| two(a, |text: &str, n: i32| Ok(right(text, n))),
         "text_reverse" => |a| one(a, |text: &str| Ok(text.chars().rev().collect::<String>())),
         "repeat" => |a| two(a, repeat),
-        "name_text" => |a| one(a, |text: &str| Ok(text.to_owned())),
+        "name_text" | "name_bpchar" => |a| one(a, |text: &str| Ok(text.to_owned())),
         "rtrim1" => |a| one(a, |text: &str| Ok(text.trim_end_matches(' ').to_owned())),
         "text_name" => |a| one(a, |text: &str| Ok(as_name(text))),
         "bpchar_name" => {
