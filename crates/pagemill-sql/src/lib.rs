@@ -9,6 +9,7 @@ pub mod catalog;
 pub(crate) mod coerce;
 mod collated;
 pub mod copy;
+mod correlated_aggregates;
 mod databases;
 pub mod ddl;
 mod definitions;

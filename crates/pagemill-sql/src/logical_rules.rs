@@ -18,6 +18,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::optimizer::{ApplyOrder, Optimizer};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::correlated_aggregates::CorrelatedAggregates;
+
 /// Whether a rule leaves a plan alone.
 type Spares = fn(&LogicalPlan) -> Result<bool, DataFusionError>;
 
@@ -25,7 +27,10 @@ type Spares = fn(&LogicalPlan) -> Result<bool, DataFusionError>;
 const SPARED: [(&str, Spares); 2] =
     [("push_down_filter", is_on_global_group), ("eliminate_cross_join", joins_nulls)];
 
-/// The engine's rules.
+/// The rule that makes joins of queries that give one value.
+const OF_QUERIES: &str = "scalar_subquery_to_join";
+
+/// The engine's rules, and one of our own.
 pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     for (name, spares) in SPARED {
@@ -34,6 +39,9 @@ pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             found.map(|rule| *rule = Arc::new(Sparing { rule: Arc::clone(rule), spares }));
         assert!(sparing.count() > 0, "the engine has a rule {name}");
     }
+    let of_queries = rules.iter().position(|rule| rule.name() == OF_QUERIES);
+    let of_queries = of_queries.expect("the engine has this rule"); // infallible: it is one of its first
+    rules.insert(of_queries, Arc::new(CorrelatedAggregates));
     rules
 }
 

@@ -30,6 +30,7 @@ pub enum MathFunction {
     LogGamma,
 }
 
+// SAFETY: only what `find` looks up is of this type; it says there why that may be called.
 type OfOne = unsafe extern "C" fn(f64) -> f64;
 
 impl MathFunction {

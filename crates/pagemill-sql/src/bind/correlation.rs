@@ -148,7 +148,12 @@ pub(super) fn is_product(plan: &LogicalPlan) -> bool {
     fn count(plan: &LogicalPlan, tables: &mut usize, links: &mut usize) {
         match plan {
             LogicalPlan::TableScan(_) => *tables += 1,
-            LogicalPlan::Join(join) => *links += usize::from(!join.on.is_empty()),
+            LogicalPlan::Join(join) => {
+                // Before the engine has looked at it, what ON says is a condition.
+                let parts = join.filter.iter().flat_map(|filter| split_conjunction(filter));
+                let is_linked = !join.on.is_empty() || parts.into_iter().any(is_link);
+                *links += usize::from(is_linked);
+            }
             LogicalPlan::Filter(filter) => {
                 let parts = split_conjunction(&filter.predicate).into_iter();
                 *links += parts.filter(|part| is_link(part)).count();

@@ -13,7 +13,7 @@ use sqlparser::tokenizer::Span;
 use super::query::{output_position, sort};
 use super::scope::at_start;
 use super::select::SortItem;
-use super::windows::has_case;
+use super::windows::is_lifted;
 use super::{Binder, Bound, BoundColumn};
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::keys;
@@ -115,7 +115,7 @@ impl Binder<'_> {
         let mut lifted = Vec::new();
         let sorted = sorts.iter_mut().flatten().map(|sort| &mut sort.expr);
         for key in on.iter_mut().chain(sorted) {
-            if has_case(key)? {
+            if is_lifted(key)? {
                 *key = self.lifted_key(key, &mut lifted);
             }
         }

@@ -188,7 +188,7 @@ impl Binder<'_> {
             }
             let sorts = call.params.order_by.iter_mut().map(|sort| &mut sort.expr);
             for key in call.params.partition_by.iter_mut().chain(sorts) {
-                if has_case(key)? {
+                if is_lifted(key)? {
                     *key = self.lifted_key(key, &mut lifted);
                 }
             }
@@ -214,9 +214,9 @@ impl Binder<'_> {
     }
 }
 
-/// True for an expression with a CASE in it.
-pub(super) fn has_case(expr: &Expr) -> Result<bool> {
-    Ok(expr.exists(|inner| Ok(matches!(inner, Expr::Case(_))))?)
+/// True for an expression with a CASE or a query in it.
+pub(super) fn is_lifted(expr: &Expr) -> Result<bool> {
+    Ok(expr.exists(|inner| Ok(matches!(inner, Expr::Case(_) | Expr::ScalarSubquery(_))))?)
 }
 
 fn named_window<'w>(ident: &Ident, known: &'w [(String, WindowSpec)]) -> Result<&'w WindowSpec> {

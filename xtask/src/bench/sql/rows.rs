@@ -63,7 +63,7 @@ const QUERIES: [&str; 22] = [
     include_str!("queries/q22.sql"),
 ];
 
-const OTHERS: [(&str, Work, &str, f64); 12] = [
+const OTHERS: [(&str, Work, &str, f64); 13] = [
     ("count", Work::Statement, "select count(*) from lineitem", 1.0),
     ("filtered", Work::Statement, "select * from lineitem where l_partkey = 155190", 1.0),
     ("start", Work::Time, "select 1 as one", 60.0),
@@ -88,6 +88,13 @@ const OTHERS: [(&str, Work, &str, f64); 12] = [
         Work::Statement,
         "select c_custkey, (select o_orderkey from orders where o_custkey = c_custkey order by o_orderdate desc, o_orderkey desc limit 1) \
          from customer",
+        1.0,
+    ),
+    (
+        "earlier-of-each",
+        Work::Statement,
+        "select count(*), sum(earlier) from (select (select count(*) from orders b where b.o_custkey = a.o_custkey and b.o_orderdate < a.o_orderdate) \
+         as earlier from orders a) s",
         1.0,
     ),
     ("sort", Work::Memory, "select * from lineitem order by l_comment, l_orderkey", 1.3),
