@@ -125,3 +125,5 @@ select percentile_cont(0.5) within group (order by x desc) from unnest(array['1 
 select percentile_cont(0.5) within group (order by null::interval);
 select percentile_cont(1.5) within group (order by '1 day'::interval);
 select pg_catalog.substring('abcdef', 2, 3), pg_catalog.substr('abcdef', 2), pg_catalog.ceil(1.5), pg_catalog.floor(-1.5), pg_catalog.position('b', 'abc'), pg_catalog.interval('10:00'::time), PG_CATALOG.SUBSTRING('abc' , 'b.');
+select pg_client_encoding(), pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn(), pg_last_xact_replay_timestamp();
+select pg_blocking_pids(-1), pg_safe_snapshot_blocking_pids(-1), pg_blocking_pids(null), cardinality(pg_blocking_pids(x)) from generate_series(-2, -1) x;

@@ -5,7 +5,7 @@
 //! Source: `src/backend/utils/adt/arrayfuncs.c`, `array_userfuncs.c`, `arraysubs.c`, `array_to_text` and `split_text` in
 //! `varlena.c`, PostgreSQL 14 to 18.
 
-pub(super) mod changes;
+pub(in crate::functions) mod changes;
 mod compare;
 pub(crate) mod each;
 mod filled;

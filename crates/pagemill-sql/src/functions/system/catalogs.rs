@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{Array as _, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int32Type, UInt32Type};
 use datafusion::logical_expr::lit;
 use pagemill_cluster::database::FIRST_NORMAL_OID;
@@ -13,6 +13,8 @@ use pagemill_cluster::{ClassRow, Persistence, RelationKind};
 use pagemill_format::Oid;
 use pagemill_types::encoding::{encoding_id, encoding_name};
 
+use super::super::arrays::changes::arrays;
+use super::super::arrays::value::ArrayParts;
 use super::super::keys::strings;
 use super::super::rows::{Made, Outcome};
 use super::super::{Build, Implementation, KernelCall};
@@ -34,6 +36,24 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         // Nobody writes here, and no server is behind the files.
         "pg_is_in_recovery" => Implementation::Build(|build| {
             crate::coerce::constant(build.catalog, build.result, "false")
+        }),
+        // What is answered is in no other.
+        "pg_client_encoding" => Implementation::Build(|build| {
+            crate::coerce::constant(build.catalog, build.result, "UTF8")
+        }),
+        "pg_jit_available" => Implementation::Build(|build| {
+            crate::coerce::constant(build.catalog, build.result, "false")
+        }),
+        // NULL on a server that is no standby.
+        "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" | "pg_last_xact_replay_timestamp" => {
+            Implementation::Build(|build| crate::coerce::null_of(build.catalog, build.result))
+        }
+        // Nobody waits for a lock.
+        "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" => Implementation::Kernel(|call, a| {
+            let waiting = &a[0];
+            arrays(call, waiting.len(), |_, row| {
+                Ok(waiting.is_valid(row).then(|| ArrayParts::of(Vec::new())))
+            })
         }),
         _ => return None,
     })
