@@ -11,8 +11,8 @@
 //! query for each row, which may find them by an index.
 //!
 //! Invariants: the rows around are read twice and kept in memory once, so they are only such as come the same again, and of tables
-//! that are not large; values are joined by their bytes, so
-//! they are of types whose different bytes may be equal, but never the other way around.
+//! that are not large; values are joined by their bytes, so they are of types whose different bytes may be equal, but never the
+//! other way around.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -86,6 +86,9 @@ fn joined(
     exprs: &[&Expr],
     fresh: &mut impl FnMut() -> String,
 ) -> Result<(Option<LogicalPlan>, Vec<Expr>)> {
+    if !exprs.iter().any(|expr| has_query(expr)) {
+        return Ok((None, Vec::new()));
+    }
     let mut with_values: Option<LogicalPlan> = None;
     let mut known: Vec<(Expr, Expr)> = Vec::new();
     let mut over = Vec::with_capacity(exprs.len());

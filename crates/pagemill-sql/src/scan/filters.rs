@@ -15,6 +15,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::filter_pushdown::PushedDown;
+use pagemill_types::time_zone::Zone;
 
 use super::day_conditions::by_days;
 use super::harmless::is_harmless;
@@ -48,13 +49,14 @@ impl ScanFilters {
         &self,
         more: Vec<Arc<dyn PhysicalExpr>>,
         schema: &SchemaRef,
+        zone: Option<&Zone>,
     ) -> QueryResult<(Self, Vec<PushedDown>)> {
         let mut filters = self.clone();
         let taken = more.iter().take_while(|condition| is_harmless(condition, schema)).count();
         let left = more.len() - taken;
         for (at, condition) in more.into_iter().enumerate() {
             match at < taken {
-                true => filters.conditions.push(by_days(condition)?),
+                true => filters.conditions.push(by_days(condition, zone)?),
                 // The engine offers what is left where it is more than once.
                 false if filters.hints.contains(&condition) => {}
                 false => filters.hints.push(condition),

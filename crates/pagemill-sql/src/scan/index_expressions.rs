@@ -166,7 +166,8 @@ impl RelationSource {
         let expr = stored_condition(&self.context.catalog, self.bound_columns(), text).ok()?;
         // As the conditions of scans are.
         let parts = parts(&physical(expr, self.table_columns())?).into_iter();
-        parts.map(|part| comparable(&by_days(part).ok()?)).collect()
+        let zone = self.context.catalog.time_zone().map(|zone| &**zone);
+        parts.map(|part| comparable(&by_days(part, zone).ok()?)).collect()
     }
 
     /// The columns by the names that stored expressions call them.

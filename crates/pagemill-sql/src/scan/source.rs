@@ -311,7 +311,8 @@ impl FileSource for RelationSource {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _: &ConfigOptions,
     ) -> QueryResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let (filters, taken) = self.filters.with(filters, self.schema.table_schema())?;
+        let zone = self.context.catalog.time_zone().map(|zone| &**zone);
+        let (filters, taken) = self.filters.with(filters, self.schema.table_schema(), zone)?;
         let partitions = self.partitions.as_ref().map(KnownPartitions::anew);
         let index = IndexAccess::default();
         let source: Arc<dyn FileSource> =

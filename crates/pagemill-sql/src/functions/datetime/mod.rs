@@ -18,7 +18,7 @@ mod named_zones;
 mod overlaps;
 pub(super) mod pictures;
 pub(crate) mod series;
-pub(super) mod session_zone;
+pub(crate) mod session_zone;
 pub(super) mod templates;
 mod truncate;
 mod units;

@@ -22,9 +22,9 @@ use super::{extract, make, pictures, zoned_times, zones};
 use crate::error::StatementError;
 
 /// A function of one session's zone.
-pub(super) type Zoned = fn(&Zone, &[ArrayRef]) -> Outcome<ArrayRef>;
+pub(crate) type Zoned = fn(&Zone, &[ArrayRef]) -> Outcome<ArrayRef>;
 
-pub(super) fn find(key: &str) -> Option<Zoned> {
+pub(crate) fn find(key: &str) -> Option<Zoned> {
     Some(match key {
         "date_timestamptz" => |zone, a| one(a, |date: i32| date_to_moment(zone, date)),
         "timestamp_timestamptz" => |zone, a| one(a, |local: i64| moment_of(zone, local)),
@@ -158,7 +158,8 @@ fn shown(zone: &Zone, moment: i64) -> Outcome<i64> {
     }
 }
 
-fn moment_of(zone: &Zone, local: i64) -> Outcome<i64> {
+/// The moment at which clocks of the zone showed this; infinities are what they are.
+pub(crate) fn moment_of(zone: &Zone, local: i64) -> Outcome<i64> {
     match is_infinite(local) {
         true => Ok(local),
         false => to_utc(zone, local).ok_or_else(timestamp_out_of_range),

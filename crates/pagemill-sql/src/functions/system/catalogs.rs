@@ -49,12 +49,14 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
             Implementation::Build(|build| crate::coerce::null_of(build.catalog, build.result))
         }
         // Nobody waits for a lock.
-        "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" => Implementation::Kernel(|call, a| {
-            let waiting = &a[0];
-            arrays(call, waiting.len(), |_, row| {
-                Ok(waiting.is_valid(row).then(|| ArrayParts::of(Vec::new())))
+        "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" => {
+            Implementation::Kernel(|call, a| {
+                let waiting = &a[0];
+                arrays(call, waiting.len(), |_, row| {
+                    Ok(waiting.is_valid(row).then(|| ArrayParts::of(Vec::new())))
+                })
             })
-        }),
+        }
         _ => return None,
     })
 }
