@@ -242,6 +242,12 @@ fn rows_are_copied_as_psql_copies_them(both: &Both) -> Result<()> {
     let once = ["-c", "copy animals (n) to stdout csv header"];
     let output = both.program().args(once).output()?;
     ensure!(output.stdout == b"n\n1\n2\n3\n", "{}", String::from_utf8_lossy(&output.stderr));
+    let file = both.scratch.path().join("answers");
+    let script =
+        "copy (select 3) to stdout;\n\\copy (select 4) to stdout\ncopy (select 5) to stdout;\n";
+    let output = both.piped(&format!("\\o '{}'\n{script}", file.display()))?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(std::fs::read_to_string(&file)? == "3\n4\n5\n");
     let file = both.scratch.path().join("copied");
     let output = both.piped(&format!("\\copy animals to '{}' csv header", file.display()))?;
     ensure!(output.stdout == b"COPY 3\n", "{}", String::from_utf8_lossy(&output.stderr));

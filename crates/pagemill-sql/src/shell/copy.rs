@@ -17,7 +17,7 @@ use crate::output::{Copied, CopyForm};
 use crate::session::Answer;
 
 /// What was copied.
-struct Done {
+struct CopiedRows {
     answer: Answer,
     to_file: bool,
 }
@@ -34,14 +34,14 @@ impl Shell {
     pub(super) fn copy(&mut self, text: &str, target: Target) -> Result<()> {
         let copied = self.copied(text, target);
         match copied.and_then(|copied| self.account(&copied.answer).map(|()| copied)) {
-            Ok(Done { answer, to_file: true }) => self.say(format!("COPY {}", answer.rows)),
+            Ok(CopiedRows { answer, to_file: true }) => self.say(format!("COPY {}", answer.rows)),
             Ok(_) => {}
             Err(error) => self.tell(error)?,
         }
         Ok(())
     }
 
-    fn copied(&self, text: &str, target: Target) -> Result<Done> {
+    fn copied(&self, text: &str, target: Target) -> Result<CopiedRows> {
         let copy = parse(text)?;
         let statement = copy.statement(self.session.catalog())?;
         let Copy { file, form, .. } = copy;
@@ -53,8 +53,11 @@ impl Shell {
             Form::Rows(form) => self.write_rows(statement, form, target.clone())?,
             Form::File(format) => self.write_file(statement, format, target.clone())?,
         };
-        target.finish().map_err(output)?;
-        Ok(Done { answer, to_file: file.is_some() })
+        // Where answers go, others may follow.
+        if file.is_some() {
+            target.finish().map_err(output)?;
+        }
+        Ok(CopiedRows { answer, to_file: file.is_some() })
     }
 
     fn write_rows(&self, statement: Statement, form: CopyForm, to: Target) -> Result<Answer> {
