@@ -9,7 +9,7 @@
 //! What such a function does not declare to be is what it becomes by assignment; its arguments have the types that it
 //! declares, without modifiers. A body sees its arguments and no column around it.
 //!
-//! Invariant: an argument may stand in the body as often as it likes, since no function that is computed here is volatile. A
+//! Invariant: an argument may stand in the body as often as it likes, unless each time it is computed it is another value. A
 //! function that is variadic, gives a row of tables, is called by itself, or stands on too many others is refused by name.
 //!
 //! Source: `inline_function` in `src/backend/optimizer/util/clauses.c`, `sql_fn_post_column_ref` and `check_sql_fn_retval` in
@@ -353,8 +353,12 @@ impl Binder<'_> {
         let Some((body, value)) = found else {
             return fail(SqlState("42P02"), format!("there is no parameter ${}", place + 1));
         };
-        if let Some(used) = body.used.get(place) {
-            used.set(true);
+        let was_used = body.used.get(place).is_some_and(|used| used.replace(true));
+        let is_once = !was_used && self.levels.len() == body.depth;
+        if value.expr.is_volatile() && !is_once {
+            return unsupported(
+                "an argument by chance that it names more than once, or in a query",
+            );
         }
         let Some(depth) = self.levels.len().checked_sub(body.depth) else {
             return unsupported("an argument outside of the query that it is of");

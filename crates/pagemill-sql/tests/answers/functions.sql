@@ -56,3 +56,5 @@ create function f_grow22(a bigint) returns bigint language sql as 'select f_grow
 create function f_grow23(a bigint) returns bigint language sql as 'select f_grow22(a) + f_grow22(a)';
 create function f_grow24(a bigint) returns bigint language sql as 'select f_grow23(a) + f_grow23(a)';
 create function f_grow25(a bigint) returns bigint language sql as 'select f_grow24(a) + f_grow24(a)';
+create function f_difference(float8) returns float8 language sql as 'select $1 - $1';
+create function f_in_query(float8) returns bigint language sql as 'select count(*) from shop.customers where id > $1 * 0';

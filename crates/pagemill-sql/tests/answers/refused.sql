@@ -74,3 +74,5 @@ select o.ok, (select grouping(o.ok) from people i where i.id=1) from people o gr
 select 'a' where row(null,null)::item not in (row(1,'a')::item);
 select 'a' where row(1,'a')::item in (select row(2,'')::item from people where false);
 select (select i.x from (values (1),(2)) i(x) where i.x = percentile_disc(0.5) within group (order by o.id)) from people o;
+select f_difference(random());
+select f_in_query(random());

@@ -79,3 +79,5 @@ select (x).nope from (select q as x from shop.customers q) y;
 select shop.added(1), shop.added(b => 1, a => 5), shop.added(a => id), shop.added(id, b := 7) from shop.customers where id < 4 order by id;
 select * from shop.added(a => 3);
 select total, x.total, x from shop.added(3, 4) x where total > 5;
+select f_difference(id), f_in_query(id) from people where id < 3 order by 1;
+select f_strict((random() * 0)::int, 2), f_difference(7);
