@@ -475,13 +475,28 @@ pub(crate) fn after_copy(statement: &str) -> Option<&str> {
 fn behind_comments(text: &str) -> &str {
     let mut text = text.trim_start();
     loop {
-        let end = match text.as_bytes() {
-            [b'-', b'-', ..] => "\n",
-            [b'/', b'*', ..] => "*/",
+        let rest = match text.as_bytes() {
+            [b'-', b'-', ..] => text.split_once('\n').map(|(_, rest)| rest),
+            [b'/', b'*', ..] => comment_end(text).map(|end| &text[end..]),
             _ => return text,
         };
-        let Some((_, rest)) = text.split_once(end) else { return text };
+        let Some(rest) = rest else { return text };
         text = rest.trim_start();
+    }
+}
+
+/// Where a comment ends that begins here; there may be others in it.
+fn comment_end(text: &str) -> Option<usize> {
+    let (mut depth, mut at) = (0, 0);
+    loop {
+        match text.as_bytes().get(at..at + 2)? {
+            b"/*" => (depth, at) = (depth + 1, at + 2),
+            b"*/" => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
     }
 }
 
@@ -507,6 +522,19 @@ const COPY: &str = "COPY";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_may_stand_before_it() {
+        for text in ["copy t", " /* a /* b */ c */ -- d\n--\n/**/COPY t", "Copy(t"] {
+            assert!(after_copy(text).is_some(), "{text}");
+        }
+        for text in
+            ["-- copy t", "/* copy t", "/* /* */ copy t", "copyt", "copy", "select 'copy t'", ""]
+        {
+            assert!(after_copy(text).is_none(), "{text}");
+        }
+        assert_eq!(after_copy("/*é*/copy\tt"), Some("\tt"));
+    }
 
     #[test]
     fn the_forms_of_psql_are_read() {

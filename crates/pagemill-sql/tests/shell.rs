@@ -242,6 +242,18 @@ fn rows_are_copied_as_psql_copies_them(both: &Both) -> Result<()> {
     let once = ["-c", "copy animals (n) to stdout csv header"];
     let output = both.program().args(once).output()?;
     ensure!(output.stdout == b"n\n1\n2\n3\n", "{}", String::from_utf8_lossy(&output.stderr));
+    for (text, expected) in [
+        ("select n from animals where n < 2; copy animals (n) to stdout;", "n\n1\n1\n2\n3\n"),
+        ("copy (select ';') to stdout; copy (select 1/0) to stdout; select 3 as c", ";\n"),
+    ] {
+        let output = both.program().args(["--format", "csv", "-c", text]).output()?;
+        let (found, error) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        ensure!(found == expected && output.status.success() == error.is_empty(), "{found}{error}");
+    }
+    let parquet = ["--format", "parquet", "-c", "copy animals to stdout"];
+    let output = both.program().args(parquet).output()?;
+    ensure!(!output.status.success() && output.stdout.is_empty());
     let file = both.scratch.path().join("answers");
     let script =
         "copy (select 3) to stdout;\n\\copy (select 4) to stdout\ncopy (select 5) to stdout;\n";

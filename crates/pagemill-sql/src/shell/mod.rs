@@ -30,7 +30,7 @@ use sqlparser::ast::Statement;
 use tokio::runtime::Handle;
 
 use crate::copy::after_copy;
-use crate::error::{Error, Result, SqlState, unsupported};
+use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::output::{Expanded, Output, OutputStyle, WholeFile};
 use crate::session::{Answer, Session, SessionOptions, StatementMemory};
 use completion::Names;
@@ -98,6 +98,26 @@ pub fn told(error: Error) -> anyhow::Error {
             _ => other.into(),
         },
     }
+}
+
+fn refused(what: &str) -> Error {
+    StatementError::unsupported(what).into()
+}
+
+/// The statements of a text of several, if one of them is COPY.
+fn several_with_copy(text: &str) -> Option<Vec<String>> {
+    let (mut cutter, mut found) = (Cutter::default(), Vec::new());
+    for line in text.split('\n') {
+        cutter.push(line);
+        while let Some(piece) = cutter.next() {
+            let Piece::Statement(statement) = piece else { return None };
+            found.push(statement);
+        }
+    }
+    found.push(cutter.take());
+    found.retain(|statement| !statement.trim().is_empty());
+    let has_copy = found.iter().any(|statement| after_copy(statement).is_some());
+    (found.len() > 1 && has_copy).then_some(found)
 }
 
 /// A line on standard output. Should nobody read there any more, the next answer finds out.
@@ -168,8 +188,8 @@ impl Shell {
         Ok(Completion::Done)
     }
 
-    /// Answers the statements of a text, all of which have to be understood before the first one runs; the first that
-    /// fails is the last.
+    /// Answers the statements of a text, all of which have to be understood before the first one runs, unless COPY is among
+    /// them; the first that fails is the last.
     ///
     /// # Errors
     /// When answers cannot be written.
@@ -279,7 +299,13 @@ impl Shell {
         }
         self.last = Some(text.to_owned());
         let start = Instant::now();
+        if let Some(pieces) = several_with_copy(text) {
+            return self.one_after_the_other(&pieces, style, target);
+        }
         if let Some(rest) = after_copy(text) {
+            if self.options.file_format.is_some() {
+                return self.tell(refused("COPY where the answer is a Parquet or Arrow file"));
+            }
             self.copy(rest, target)?;
             self.tell_time(start);
             return Ok(());
@@ -299,6 +325,24 @@ impl Shell {
             }
         }
         self.tell_time(start);
+        Ok(())
+    }
+
+    /// Statements among which COPY is one, which the parser does not know: each by itself, until one fails.
+    fn one_after_the_other(
+        &mut self,
+        pieces: &[String],
+        style: &OutputStyle,
+        target: Target,
+    ) -> Result<()> {
+        let failed_before = std::mem::take(&mut self.has_failed);
+        for piece in pieces {
+            self.statement(piece, style, target.clone())?;
+            if self.has_failed {
+                break;
+            }
+        }
+        self.has_failed |= failed_before;
         Ok(())
     }
 
