@@ -9,6 +9,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use arrow::array::{Array as _, ArrayRef, AsArray, BinaryBuilder, Float64Array};
 use arrow::datatypes::{DataType, Int32Type};
@@ -132,8 +133,7 @@ impl ScalarUDFImpl for Draw {
                 Arc::new(uuids.finish())
             }
             Drawn::UuidOfTime => {
-                let mut times = Times::new();
-                (0..rows).for_each(|_| uuids.append_value(numbers.uuid_of(times.next())));
+                (0..rows).for_each(|_| uuids.append_value(numbers.uuid_of(next_moment())));
                 Arc::new(uuids.finish())
             }
         };
@@ -141,38 +141,33 @@ impl ScalarUDFImpl for Draw {
     }
 }
 
-/// Moments that are later with each row, in nanoseconds from 1970.
-struct Times(i128);
+/// The moment that an UUID was made last, in nanoseconds from 1970.
+static LAST: AtomicI64 = AtomicI64::new(0);
+/// What an UUID tells two moments apart by, at least: a 4096th of a millisecond is less.
+const STEP: i64 = 256;
 
-impl Times {
-    fn new() -> Self {
-        Self(nanoseconds(now()))
-    }
-
-    /// The next that an UUID tells from the last.
-    fn next(&mut self) -> i128 {
-        self.0 += 256;
-        self.0
-    }
-}
-
-/// From microseconds from 2000.
-fn nanoseconds(moment: i64) -> i128 {
-    (i128::from(moment) - i128::from(UNIX_EPOCH)) * 1000
+/// Now, or as little later than the UUID before as an UUID tells: they are in the order that they were made in.
+fn next_moment() -> i64 {
+    let now = (now() - UNIX_EPOCH) * 1000;
+    let next = |last: i64| now.max(last + STEP);
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+    next(last.expect("there is always a next one")) // infallible: it is Some
 }
 
 /// `uuidv7` of a moment so long before or after now.
 fn uuids_of_time(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let (mut numbers, mut times) = (Numbers::new(), Times::new());
+    let mut numbers = Numbers::new();
     let utc = Zone::gmt();
     let zone = call.catalog.time_zone().map_or(&utc, |zone| zone);
     one(arguments, |shift: Interval| {
         if shift.is_infinite() {
             return Err(StatementError::unsupported("an UUID of an infinite interval"));
         }
-        let now = times.next();
-        let shifted = plus_in(zone, (now / 1000) as i64 + UNIX_EPOCH, shift)?;
-        Ok(numbers.uuid_of(nanoseconds(shifted) + now % 1000).to_vec())
+        let now = next_moment();
+        let shifted = plus_in(zone, now / 1000 + UNIX_EPOCH, shift)?;
+        let far = || StatementError::unsupported("an UUID of a moment so far away");
+        let nanoseconds = shifted.checked_sub(UNIX_EPOCH).and_then(|since| since.checked_mul(1000));
+        Ok(numbers.uuid_of(nanoseconds.ok_or_else(far)? + now % 1000).to_vec())
     })
 }
 
@@ -289,9 +284,9 @@ impl Numbers {
     }
 
     /// Of version 7: milliseconds of the moment, 4096ths of them, and the rest by chance.
-    fn uuid_of(&mut self, nanoseconds: i128) -> [u8; 16] {
+    fn uuid_of(&mut self, nanoseconds: i64) -> [u8; 16] {
         let mut bytes = self.uuid();
-        let milliseconds = nanoseconds.div_euclid(1_000_000) as u64;
+        let milliseconds = nanoseconds.div_euclid(1_000_000);
         let parts = nanoseconds.rem_euclid(1_000_000) * 4096 / 1_000_000;
         bytes[..6].copy_from_slice(&milliseconds.to_be_bytes()[2..]);
         bytes[6..8].copy_from_slice(&(parts as u16 | 0x7000).to_be_bytes());

@@ -76,5 +76,6 @@ select array_sample(array[1,2,3], 4);
 select array_sample(array[1,2,3], -1);
 select array_sample('{}'::int[], 1);
 select uuid_extract_version(uuidv7()), abs(extract(epoch from uuid_extract_timestamp(uuidv7()) - clock_timestamp())) < 60, uuid_extract_version(uuidv4());
-select count(distinct u), bool_and(u > l) from (select u, lag(u) over () l from (select uuidv7() u from generate_series(1, 1000)) s) t;
+select count(distinct u), bool_and(u > l) from (select u, lag(u) over () l from (select uuidv7() u from generate_series(1, 30000)) s) t;
 select abs(extract(epoch from uuid_extract_timestamp(uuidv7('-1 day')) - (clock_timestamp() - interval '1 day'))) < 60;
+select f_difference(1.5), f_plain(random(2, 2), random(3, 3));
