@@ -29,6 +29,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::nested::has_query;
+
 /// Has to come before the engine's own rule for such queries.
 #[derive(Debug)]
 pub(crate) struct CorrelatedAggregates;
@@ -74,6 +76,10 @@ impl OptimizerRule for CorrelatedAggregates {
             other => Ok(Transformed::no(other)),
         }
     }
+}
+
+fn named(name: &String) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
 }
 
 fn columns(plan: &LogicalPlan) -> Vec<Expr> {
@@ -169,9 +175,25 @@ impl<'q> HeldAgainst<'q> {
         fresh: &mut impl FnMut() -> String,
     ) -> Result<(LogicalPlan, Expr)> {
         let names: Vec<String> = self.outer.iter().map(|_| fresh()).collect();
-        let given = names.iter().map(|name| Expr::Column(Column::new_unqualified(name)));
-        let given: Vec<Expr> = given.collect();
-        let around = self.outer.iter().zip(&names);
+        let (value, marker) = (fresh(), fresh());
+        let (found, shown) = self.of_each(rows, &names)?;
+        let all = names.iter().map(named).chain([shown.alias(&value), lit(true).alias(&marker)]);
+        let found = found.project(all.collect::<Vec<_>>())?.build()?;
+        let (value, marker) = (named(&value), named(&marker));
+        let value = match self.of_no_rows()? {
+            Expr::Literal(null, _) if null.is_null() => value,
+            of_none => when(marker.is_null(), of_none).otherwise(value)?,
+        };
+        let names = names.iter().map(Column::new_unqualified).collect();
+        let (keys, nulls) = ((self.outer, names), NullEquality::NullEqualsNull);
+        let joined = LogicalPlanBuilder::from(below);
+        Ok((joined.join_detailed(found, JoinType::Left, keys, None, nulls)?.build()?, value))
+    }
+
+    /// What the query gives for all different values of the columns around, beside these under their names; and the column of it.
+    fn of_each(&self, rows: &LogicalPlan, names: &[String]) -> Result<(LogicalPlanBuilder, Expr)> {
+        let given: Vec<Expr> = names.iter().map(named).collect();
+        let around = self.outer.iter().zip(names);
         let around = around.map(|(column, name)| Expr::Column(column.clone()).alias(name));
         let different = LogicalPlanBuilder::from(rows.clone()).project(around)?;
         let different = different.aggregate(given.clone(), Vec::<Expr>::new())?;
@@ -189,22 +211,7 @@ impl<'q> HeldAgainst<'q> {
         // What is shown comes before what it is grouped by, and bare aggregates behind it.
         let place = if self.shown.is_empty() { given.len() } else { 0 };
         let shown = Expr::Column(found.schema().columns().swap_remove(place));
-        let of_none = self.of_no_rows()?;
-        let (value, marker) = (fresh(), fresh());
-        let all = given.into_iter().chain([shown.alias(&value), lit(true).alias(&marker)]);
-        let found = found.project(all.collect::<Vec<_>>())?.build()?;
-        let keys: (Vec<Column>, Vec<Column>) =
-            (self.outer, names.iter().map(Column::new_unqualified).collect());
-        let joined = LogicalPlanBuilder::from(below);
-        let nulls = NullEquality::NullEqualsNull;
-        let joined = joined.join_detailed(found, JoinType::Left, keys, None, nulls)?.build()?;
-        let value = Expr::Column(Column::new_unqualified(value));
-        let marker = Expr::Column(Column::new_unqualified(marker));
-        let value = match of_none {
-            Expr::Literal(null, _) if null.is_null() => value,
-            of_none => when(marker.is_null(), of_none).otherwise(value)?,
-        };
-        Ok((joined, value))
+        Ok((found, shown))
     }
 
     /// What the query gives where no row is left to aggregate.
@@ -290,14 +297,6 @@ fn is_kept(plan: &LogicalPlan) -> Result<bool> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(rows <= MOST_ROWS)
-}
-
-fn has_query(expr: &Expr) -> bool {
-    let is_query = |part: &Expr| {
-        matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))
-    };
-    // default: what cannot be walked through is left
-    expr.exists(|part| Ok(is_query(part))).unwrap_or(true)
 }
 
 /// An equality of what is of the row around alone, and what is of the query's own rows.

@@ -204,6 +204,15 @@ impl AnyPlan {
     }
 }
 
+/// Whether an expression has a query in it that is not run for each row; true of what cannot be walked through.
+pub(crate) fn has_query(expr: &Expr) -> bool {
+    let is_query = |part: &Expr| {
+        Ok(matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)))
+    };
+    // default: who asks leaves alone what has one
+    expr.exists(is_query).unwrap_or(true)
+}
+
 /// True where an expression runs a query for each row: in a context of its statement, which a plan that is kept has no part in.
 pub(crate) fn runs_queries(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let is_one = |part: &Arc<dyn PhysicalExpr>| {

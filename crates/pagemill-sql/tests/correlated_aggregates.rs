@@ -84,6 +84,7 @@ fn statements() -> Vec<String> {
             "select x, count(*) from (select {exists} x from w o) q group by x order by x"
         ));
     }
+    all.push("select distinct on ((select count(*) from w i where i.k = o.k and i.id < o.id)) o.k from w o where o.k = 3".to_owned());
     all.push("select count(*) from w o where (select count(*) from w i where i.k = o.k and i.id < o.id) < 3 and (select sum(i.n) from w i where i.s = o.s and i.id > o.id) > 5".to_owned());
     all
 }

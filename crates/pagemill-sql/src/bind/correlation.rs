@@ -16,6 +16,7 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conj
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 
 use crate::error::Result;
+use crate::nested::has_query;
 
 /// The query without the conditions that are on the row around alone, and these, as conditions there.
 pub(super) fn without_guards(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Expr>)> {
@@ -90,17 +91,9 @@ fn computed_side(part: &mut Expr) -> Option<&mut Expr> {
         (false, true) => left,
         _ => return None,
     };
-    let is_computed = !own.contains_outer() && !own.is_volatile() && has_no_query(own);
+    let is_computed = !own.contains_outer() && !own.is_volatile() && !has_query(own);
     (is_computed && !matches!(&**own, Expr::Column(_)) && !own.column_refs().is_empty())
         .then_some(&mut **own)
-}
-
-fn has_no_query(expr: &Expr) -> bool {
-    let is_query = |part: &Expr| {
-        matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))
-    };
-    // default: what cannot be walked through is left
-    !expr.exists(|part| Ok(is_query(part))).unwrap_or(true)
 }
 
 /// True for a condition on the row around alone.
@@ -108,7 +101,7 @@ fn is_guard(condition: &Expr) -> bool {
     condition.contains_outer()
         && condition.column_refs().is_empty()
         && !condition.is_volatile()
-        && has_no_query(condition)
+        && !has_query(condition)
 }
 
 /// The same, seen from the query around.

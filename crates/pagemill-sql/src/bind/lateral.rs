@@ -22,6 +22,7 @@ use super::scope::{Level, Scope};
 use super::{Binder, Bound};
 use crate::error::{Result, unsupported};
 use crate::for_each_row::RowQuery;
+use crate::nested::has_query;
 
 impl Binder<'_> {
     /// A query that sees the columns before it.
@@ -106,7 +107,7 @@ pub(super) fn outer_columns(plan: &LogicalPlan) -> Vec<(Column, DataType)> {
 
 /// A condition on both sides as one of the query, which has the left one around it.
 fn inside(condition: Expr, left: &LogicalPlan) -> Result<Expr> {
-    if has_query(&condition)? {
+    if has_query(&condition) {
         return unsupported(
             "a query in the condition of a join to a query that refers to what is before",
         );
@@ -151,7 +152,7 @@ fn pulled_up(
         });
     }
     for expr in shown.expr.iter().chain(&conditions) {
-        if has_query(expr)? || expr.is_volatile() {
+        if has_query(expr) || expr.is_volatile() {
             return Ok(None);
         }
     }
@@ -194,14 +195,6 @@ fn pulled_up(
     let conditions = if conditions.is_empty() { vec![lit(true)] } else { conditions };
     let plan = joined(left.clone(), below, kind, conditions)?;
     Ok(Some(LogicalPlanBuilder::from(plan).project(exprs)?.build()?))
-}
-
-fn has_query(expr: &Expr) -> Result<bool> {
-    Ok(expr.exists(|part| {
-        let is_query =
-            matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
-        Ok(is_query)
-    })?)
 }
 
 /// The same, seen from beside the left side: what is of a query further out stays so.

@@ -16,15 +16,14 @@
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, lit};
 use pagemill_cluster::{ClassRow, RelationKind};
 use pagemill_format::Oid;
-use pagemill_format::node_tree::Node;
 use sqlparser::ast::{Expr as Syntax, SelectItem, SetExpr, Statement};
 
 use super::scope::Scope;
+use super::stored_expressions::text_of_tree;
 use super::table_names::FoundTable;
 use super::{Binder, TableRows};
 use crate::barrier::behind_barrier;
 use crate::catalog::Catalog;
-use crate::definitions::{Style, Unwritten, Writer};
 use crate::error::{Error, Result, SqlState, StatementError, fail};
 use crate::rights::Policy;
 
@@ -85,14 +84,9 @@ impl Binder<'_> {
 
     /// The condition that the policies are together; `None` where they let no row through.
     fn policy_text(&self, table: Oid, policies: &[Policy]) -> Result<Option<String>> {
-        let dictionary = self.catalog.dictionary()?;
         let write = |policy: &Policy| -> Result<Option<String>> {
             let Some(tree) = &policy.condition else { return Ok(None) };
-            let written = || -> Result<String, Unwritten> {
-                let parsed = Node::parse(tree.as_bytes())?;
-                Writer::new(&self.catalog, &dictionary, Style::READ_BACK).tree(&parsed, table)
-            };
-            Ok(Some(format!("({})", written().map_err(StatementError::from)?)))
+            Ok(Some(format!("({})", text_of_tree(&self.catalog, table, tree)?)))
         };
         let (mut all, mut any) = (Vec::new(), Vec::new());
         for policy in policies {

@@ -1,4 +1,4 @@
-//! Expressions over the columns of one table that are kept as trees: those of indexes.
+//! Expressions over the columns of one table that are kept as trees: those of indexes, of columns and of policies.
 //!
 //! Invariant: what is bound here is what the same text would be in a statement about that table, so that the two can be held
 //! against each other. There is no query in it, and nothing that depends on who reads.
@@ -7,17 +7,33 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
 use pagemill_cluster::ClassRow;
+use pagemill_format::Oid;
+use pagemill_format::node_tree::Node;
 
 use super::policies::only_expression;
 use super::query::boolean;
 use super::scope::{Allowed, Level, Scope};
 use super::{Binder, Bound, BoundColumn, TableRows, Tables};
 use crate::catalog::Catalog;
-use crate::error::{Result, unsupported};
+use crate::definitions::{Style, Unwritten, Writer};
+use crate::error::{Result, StatementError, unsupported};
 use crate::nested::Nested;
 use crate::parameters::Parameters;
 use crate::session::Session;
 use crate::typed::Typed;
+
+/// What a stored tree about a table is as SQL that is bound again.
+///
+/// # Errors
+/// Where it is damaged, or has no text here.
+pub(super) fn text_of_tree(catalog: &Arc<Catalog>, table: Oid, tree: &str) -> Result<String> {
+    let dictionary = catalog.dictionary()?;
+    let written = || -> Result<String, Unwritten> {
+        let parsed = Node::parse(tree.as_bytes())?;
+        Writer::new(catalog, &dictionary, Style::READ_BACK).tree(&parsed, table)
+    };
+    Ok(written().map_err(StatementError::from)?)
+}
 
 /// What a text is over these columns.
 ///

@@ -15,14 +15,13 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use pagemill_format::Oid;
-use pagemill_format::node_tree::Node;
 
+use super::stored_expressions::text_of_tree;
 use super::table_names::FoundTable;
 use super::{BoundColumn, TableRows, stored_expression};
 use crate::catalog::{CastContext, Catalog};
 use crate::coerce::coerce;
-use crate::definitions::{Style, Unwritten, Writer};
-use crate::error::{Error, Result, SqlState, StatementError, fail};
+use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
 use crate::system_rows::for_each_row;
 
 /// The rows of a table with the columns that are computed of the others.
@@ -35,13 +34,14 @@ pub(super) fn with_virtual_columns(found: &FoundTable, mut rows: TableRows) -> R
         return Ok(rows);
     }
     let FoundTable { catalog, class, .. } = found;
-    let texts = expressions(catalog, class.oid)?;
+    let trees = trees(catalog, class.oid)?;
     let mut computed = HashMap::new();
     for column in &rows.bound.columns {
         let number = column.typed.origin.as_ref().map(|origin| origin.number);
         let Some(number) = number.filter(|number| numbers.contains(number)) else { continue };
-        let Some(text) = texts.get(&number) else { return missing(column) };
-        let expr = computed_by(catalog, &rows, (column, text));
+        let Some(tree) = trees.get(&number) else { return missing(column) };
+        let text = text_of_tree(catalog, class.oid, tree);
+        let expr = text.and_then(|text| computed_by(catalog, &rows, (column, &text)));
         let expr = expr.map_err(|error| in_expression(error, &column.name))?;
         computed.insert(column.typed.expr.clone(), expr);
     }
@@ -67,25 +67,18 @@ fn computed_by(
 ) -> Result<Expr> {
     let typed = stored_expression(catalog, rows.all_columns().cloned().collect(), text)?;
     let typed = coerce(catalog, typed, column.typed.ty, CastContext::Assignment)?;
-    assert_eq!(typed.carrier, column.typed.carrier, "values of one type have one carrier");
-    Ok(typed.expr)
+    match typed.carrier == column.typed.carrier {
+        true => Ok(typed.expr),
+        false => unsupported("an expression of another type"),
+    }
 }
 
-/// The expressions of a table's columns as SQL, by their numbers.
-fn expressions(catalog: &Arc<Catalog>, table: Oid) -> Result<HashMap<i16, String>> {
-    let dictionary = catalog.dictionary()?;
+/// The stored expressions of a table's columns, by their numbers.
+fn trees(catalog: &Catalog, table: Oid) -> Result<HashMap<i16, String>> {
     let mut found = HashMap::new();
     for_each_row(catalog.values(), "pg_attrdef", &["adrelid", "adnum", "adbin"], |row| {
         if row.oid(0) == table {
-            let tree = row.text(2)?.unwrap_or_default();
-            let written = || -> Result<String, Unwritten> {
-                let parsed = Node::parse(tree.as_bytes())?;
-                Writer::new(catalog, &dictionary, Style::READ_BACK).tree(&parsed, table)
-            };
-            // A default that nobody asks for may be what it likes.
-            if let Ok(text) = written() {
-                found.insert(row.int2(1), text);
-            }
+            found.insert(row.int2(1), row.text(2)?.unwrap_or_default());
         }
         Ok(())
     })?;
@@ -93,10 +86,8 @@ fn expressions(catalog: &Arc<Catalog>, table: Oid) -> Result<HashMap<i16, String
 }
 
 fn missing<T>(column: &BoundColumn) -> Result<T> {
-    let message = format!(
-        "the expression of the virtual generated column \"{}\" cannot be read",
-        column.name
-    );
+    let message =
+        format!("the virtual generated column \"{}\" has no expression in pg_attrdef", column.name);
     fail(SqlState::DATA_CORRUPTED, message)
 }
 

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use super::Implementation;
-use super::floats::{checked, checked_pair, of_ratio, periodic};
+use super::floats::{RADIANS_PER_DEGREE, checked, checked_pair, of_ratio, periodic};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
@@ -22,8 +22,6 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         _ => return None,
     }))
 }
-
-const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
 
 /// What the library gives for angles whose results are to be exact.
 struct Known {

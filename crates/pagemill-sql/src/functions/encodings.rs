@@ -17,12 +17,8 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
         "pg_convert_from" => of_bytes,
         "pg_convert_to" => to_bytes,
-        "pg_convert" => |_, a| {
-            three(a, |bytes: &[u8], from: &str, to: &str| {
-                converted(bytes, numbered(from, "source")?, numbered(to, "destination")?)
-            })
-        },
-        "length_in_encoding" => |_, a| two(a, length),
+        "pg_convert" => converted,
+        "length_in_encoding" => lengths,
         _ => return None,
     }))
 }
@@ -33,76 +29,103 @@ const UTF8: i32 = 6;
 
 fn of_bytes(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let own = call.catalog.database().row().encoding;
+    let mut last = None;
     two(arguments, |bytes: &[u8], name: &str| {
-        let text = converted(bytes, numbered(name, "source")?, own)?;
-        let of_others = |_| StatementError::unsupported("a text that is not in UTF8");
-        String::from_utf8(text).map_err(of_others)
+        let of = (numbered(name, "source encoding")?, own);
+        text(Conversion::same_or(&mut last, of)?.of(bytes)?)
     })
 }
 
 fn to_bytes(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let own = call.catalog.database().row().encoding;
+    let mut last = None;
     two(arguments, |text: &str, name: &str| {
-        converted(text.as_bytes(), own, numbered(name, "destination")?)
+        let of = (own, numbered(name, "destination encoding")?);
+        Conversion::same_or(&mut last, of)?.of(text.as_bytes())
     })
+}
+
+fn converted(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let mut last = None;
+    three(arguments, |bytes: &[u8], from: &str, to: &str| {
+        let of = (numbered(from, "source encoding")?, numbered(to, "destination encoding")?);
+        Conversion::same_or(&mut last, of)?.of(bytes)
+    })
+}
+
+/// In characters, of which each is a byte where there is no encoding.
+fn lengths(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let mut last = None;
+    two(arguments, |bytes: &[u8], name: &str| {
+        let encoding = numbered(name, "encoding")?;
+        let to = if encoding == SQL_ASCII { SQL_ASCII } else { UTF8 };
+        let made = Conversion::same_or(&mut last, (encoding, to))?.of(bytes)?;
+        let characters = if to == UTF8 { text(made)?.chars().count() } else { made.len() };
+        Ok(characters as i32)
+    })
+}
+
+/// Bytes that are said to be in UTF8, as a text.
+pub(super) fn text_of_utf8(bytes: &[u8]) -> Outcome<String> {
+    text(Conversion::between((UTF8, UTF8))?.of(bytes)?)
+}
+
+fn text(bytes: Vec<u8>) -> Outcome<String> {
+    String::from_utf8(bytes).map_err(|_| StatementError::unsupported("a text that is not in UTF8"))
 }
 
 fn numbered(name: &str, role: &str) -> Outcome<i32> {
     encoding_id(name).ok_or_else(|| {
-        let message = format!("invalid {role} encoding name \"{name}\"");
+        let message = format!("invalid {role} name \"{name}\"");
         StatementError::new(SqlState::INVALID_PARAMETER, message)
     })
 }
 
-/// Bytes of one encoding in another, checked in the first.
-fn converted(bytes: &[u8], from: i32, to: i32) -> Outcome<Vec<u8>> {
-    if from == UTF8 || from == SQL_ASCII {
-        check(bytes, from)?;
-    }
-    let name = encoding_name(to).unwrap_or_default();
-    match Transcoder::new(from, name).map_err(|error| told(&error))? {
-        None => {
-            check(bytes, from)?;
-            Ok(bytes.to_vec())
-        }
-        Some(transcoder) => {
-            let mut made = Vec::with_capacity(bytes.len());
-            transcoder.convert(bytes, &mut made).map_err(|error| told(&error))?;
-            Ok(made)
-        }
-    }
+/// How bytes of one encoding become those of another, and are checked in the first.
+struct Conversion {
+    /// The numbers of both.
+    of: (i32, i32),
+    /// What changes nothing, and says what is wrong.
+    check: Option<Transcoder>,
+    transcoder: Option<Transcoder>,
 }
 
-/// Refuses what is no text in an encoding.
-fn check(bytes: &[u8], encoding: i32) -> Outcome<()> {
-    let name = encoding_name(encoding).unwrap_or_default();
-    let checked = match encoding {
-        // No byte but zero is wrong there, which the conversion of any of one byte says.
-        SQL_ASCII => match bytes.contains(&0) {
-            true => Err(EncodingError::InvalidSequence { encoding: name, bytes: "0x00".into() }),
-            false => Ok(()),
-        },
+impl Conversion {
+    fn between(of: (i32, i32)) -> Outcome<Self> {
+        let (from, to) = of;
+        let name = |encoding| encoding_name(encoding).unwrap_or_default();
+        let made = |from, to| Transcoder::new(from, name(to)).map_err(|error| told(&error));
+        let transcoder = made(from, to)?;
         // From no encoding, a conversion checks what it is given.
-        _ => match Transcoder::new(SQL_ASCII, name) {
-            Ok(Some(transcoder)) => transcoder.convert(bytes, &mut Vec::new()),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        },
-    };
-    checked.map_err(|error| told(&error))
-}
+        let check = match from == UTF8 || transcoder.is_none() {
+            true => made(SQL_ASCII, from)?,
+            false => None,
+        };
+        Ok(Self { of, check, transcoder })
+    }
 
-fn length(bytes: &[u8], name: &str) -> Outcome<i32> {
-    let encoding = encoding_id(name).ok_or_else(|| {
-        let message = format!("invalid encoding name \"{name}\"");
-        StatementError::new(SqlState::INVALID_PARAMETER, message)
-    })?;
-    check(bytes, encoding)?;
-    let characters = match encoding {
-        SQL_ASCII => bytes.len(),
-        _ => String::from_utf8_lossy(&converted(bytes, encoding, UTF8)?).chars().count(),
-    };
-    Ok(characters as i32)
+    /// The conversion that was asked for last, as most often one serves a whole column.
+    fn same_or(last: &mut Option<Self>, of: (i32, i32)) -> Outcome<&Self> {
+        match last.take().filter(|last| last.of == of) {
+            Some(same) => Ok(last.insert(same)),
+            None => Ok(last.insert(Self::between(of)?)),
+        }
+    }
+
+    fn of(&self, bytes: &[u8]) -> Outcome<Vec<u8>> {
+        // No other byte is wrong where there is no encoding.
+        if self.of.0 == SQL_ASCII && bytes.contains(&0) {
+            let (encoding, bytes) = ("SQL_ASCII", "0x00".to_owned());
+            return Err(told(&EncodingError::InvalidSequence { encoding, bytes }));
+        }
+        if let Some(check) = &self.check {
+            check.convert(bytes, &mut Vec::new()).map_err(|error| told(&error))?;
+        }
+        let Some(transcoder) = &self.transcoder else { return Ok(bytes.to_vec()) };
+        let mut made = Vec::with_capacity(bytes.len());
+        transcoder.convert(bytes, &mut made).map_err(|error| told(&error))?;
+        Ok(made)
+    }
 }
 
 #[cold]

@@ -64,7 +64,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
     })
 }
 
-const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
+pub(super) const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
 
 pub(super) type Outcome<F> = Result<F, ArrowError>;
 

@@ -14,12 +14,12 @@ use pagemill_types::time_zone::Zone;
 use super::super::rows::{Outcome, one, two};
 use super::arithmetic::{age, at_time, plus};
 use super::calendar::{
-    SECOND, UNIX_EPOCH, is_infinite, is_valid, overflow, timestamp_out_of_range,
+    DAY, SECOND, UNIX_EPOCH, is_infinite, is_valid, overflow, timestamp_out_of_range,
 };
 use super::casts::{date_of, date_to_timestamp, time_of};
 use super::interval::Interval;
 use super::{extract, make, pictures, zoned_times, zones};
-use crate::error::StatementError;
+use crate::scan::now;
 
 /// A function of one session's zone.
 pub(crate) type Zoned = fn(&Zone, &[ArrayRef]) -> Outcome<ArrayRef>;
@@ -34,10 +34,13 @@ pub(crate) fn find(key: &str) -> Option<Zoned> {
         "timestamptz_timetz" => |zone, a| {
             one(a, |moment: i64| zoned_times::at_moment(moment, -zone.at(unix_second(moment)).east))
         },
-        // Which zone that is depends on the day.
-        "time_timetz" => {
-            |_, _| Err(StatementError::unsupported("a time with the zone of today's clocks"))
-        }
+        "time_timetz" => |zone, a| {
+            let midnight = shown(zone, now())?.div_euclid(DAY) * DAY;
+            one(a, |time: i64| {
+                let east = zone.resolve(unix_second(midnight + time)).east;
+                Ok(zoned_times::payload(time, -east))
+            })
+        },
         "timestamptz(date,time)" => {
             |zone, a| two(a, |date: i32, time: i64| moment_of(zone, at_time(date, time)?))
         }

@@ -81,8 +81,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
             |a| two(a, |time: &[u8], by: Interval| moved(time, by.micros.wrapping_neg()))
         }
         "timetz_time" => |a| one(a, |time: &[u8]| Ok(ZonedTime::read(time)?.micros)),
-        // As long as nobody is anywhere but in Greenwich.
-        "time_timetz" => |a| one(a, |micros: i64| Ok(ZonedTime { micros, west: 0 }.payload())),
+        "time_timetz" => |a| one(a, |time: i64| Ok(payload(time, 0))),
         "timestamptz_timetz" => |a| one(a, |moment: i64| at_moment(moment, 0)),
         "timetz_scale" => |a| two(a, scaled),
         "datetimetz_timestamptz" => |a| two(a, on_day),
@@ -90,10 +89,15 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
     })
 }
 
+/// A time of day in a zone so many seconds west of Greenwich.
+pub(super) fn payload(micros: i64, west: i32) -> Vec<u8> {
+    ZonedTime { micros, west }.payload()
+}
+
 /// What clocks showed at a moment, so many seconds west of Greenwich; NULL at one that never comes.
 pub(super) fn at_moment(moment: i64, west: i32) -> Outcome<Option<Vec<u8>>> {
     let local = moment.checked_sub(i64::from(west) * SECOND).ok_or_else(timestamp_out_of_range)?;
-    let time = || ZonedTime { micros: local.rem_euclid(DAY), west }.payload();
+    let time = || payload(local.rem_euclid(DAY), west);
     Ok((!is_infinite(moment)).then(time))
 }
 

@@ -37,10 +37,11 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "pg_is_in_recovery" => Implementation::Build(|build| {
             crate::coerce::constant(build.catalog, build.result, "false")
         }),
-        // What is answered is in no other.
+        // Answers are in no other.
         "pg_client_encoding" => Implementation::Build(|build| {
             crate::coerce::constant(build.catalog, build.result, "UTF8")
         }),
+        // Nothing is compiled here.
         "pg_jit_available" => Implementation::Build(|build| {
             crate::coerce::constant(build.catalog, build.result, "false")
         }),

@@ -2,22 +2,22 @@
 //!
 //! Invariant: only in databases of UTF8, whose texts are the bytes themselves; elsewhere it is refused.
 //!
-//! Source: `makeJsonByteaToTextConversion` in `src/backend/parser/parse_expr.c`, `report_invalid_encoding` in
-//! `src/backend/utils/mb/mbutils.c`, PostgreSQL 16 to 18.
+//! Source: `makeJsonByteaToTextConversion` in `src/backend/parser/parse_expr.c`, PostgreSQL 16 to 18.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, StringArray};
 use arrow::datatypes::DataType;
 use pagemill_types::builtin::oid;
-use pagemill_types::encoding::{EncodingError, Transcoder, encoding_name};
+use pagemill_types::encoding::encoding_name;
 
+use super::super::super::encodings::text_of_utf8;
 use super::super::super::keys::{payloads, strings};
 use super::super::super::rows::Outcome;
 use super::super::super::{KernelCall, call_kernel};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
-use crate::error::{SqlState, StatementError};
+use crate::error::StatementError;
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -50,28 +50,6 @@ fn require_utf8(call: &KernelCall) -> Outcome<()> {
 
 fn texts(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     require_utf8(call)?;
-    let check = Transcoder::new(NO_ENCODING, "UTF8").map_err(|error| invalid(&error))?;
-    let text = |bytes: &[u8]| -> Outcome<String> {
-        let mut text = Vec::with_capacity(bytes.len());
-        if let Some(check) = &check {
-            check.convert(bytes, &mut text).map_err(|error| invalid(&error))?;
-        }
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    };
-    let found = payloads(&arguments[0]).iter().map(|bytes| bytes.map(text).transpose());
+    let found = payloads(&arguments[0]).iter().map(|bytes| bytes.map(text_of_utf8).transpose());
     Ok(Arc::new(found.collect::<Outcome<StringArray>>()?))
-}
-
-/// `SQL_ASCII`, from which conversions check what they are given.
-const NO_ENCODING: i32 = 0;
-
-#[cold]
-fn invalid(error: &EncodingError) -> StatementError {
-    let message = match error {
-        EncodingError::InvalidSequence { encoding, bytes } => {
-            format!("invalid byte sequence for encoding \"{encoding}\": {bytes}")
-        }
-        other => other.to_string(),
-    };
-    StatementError::new(SqlState("22021"), message)
 }
