@@ -37,17 +37,29 @@ for file in /etc/apt/sources.list.d/*.sources; do
     [ ! -e "$file" ] || sed 's/^Types:.*/Types: deb-src/' "$file" >"$work/sources/$(basename "$file")"
 done
 
+# The first word is the tool, apt-get or apt-cache; it sees the lists of this folder only.
 apt() {
-    apt-get -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/sources" \
+    tool=$1
+    shift
+    "$tool" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/sources" \
         -o Dir::State::lists="$work/lists" -o APT::Sandbox::User="$(id -un)" "$@"
 }
 
-# That of the server that is installed, or else the newest there is.
+# That of the server that is installed, or else any that can be had: a mirror may list what it no longer holds, and the suites of
+# minor versions differ by little.
 installed=$(dpkg-query -W -f '${source:Version}' "postgresql-$major" 2>/dev/null || true)
 cd "$work"
-apt update >/dev/null || skip "there are no lists of source packages"
-apt source --download-only "postgresql-$major${installed:+=$installed}" >/dev/null ||
-    apt source --download-only "postgresql-$major" >/dev/null || skip "the source package could not be fetched"
+apt apt-get update >/dev/null || skip "there are no lists of source packages"
+listed=$(apt apt-cache showsrc "postgresql-$major" | sed -n 's/^Version: //p')
+fetched=
+for version in $installed $listed; do
+    if apt apt-get source --download-only "postgresql-$major=$version" >/dev/null; then
+        fetched=$version
+        break
+    fi
+    rm -f "postgresql-$major"_*
+done
+[ -n "$fetched" ] || skip "the source package could not be fetched"
 tar -xjf "postgresql-$major"_*.orig.tar.bz2 -C suite --no-same-owner --strip-components=4 --wildcards \
     '*/src/test/regress/sql' '*/src/test/regress/data' '*/src/test/regress/parallel_schedule'
 chmod -R a+rX,go-w suite
