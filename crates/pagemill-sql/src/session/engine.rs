@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNode as _;
+use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::execution::context::{SessionConfig, SessionContext};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -17,7 +17,7 @@ use pagemill_arrow::BatchSize;
 
 use super::SessionOptions;
 use crate::error::Result;
-use crate::expand::Planner;
+use crate::expand::{Expand, ExpandRows, Planner};
 use crate::logical_rules::logical_rules;
 use crate::long_sorts::LongSorts;
 use crate::scan::GuardedConditions;
@@ -123,18 +123,29 @@ fn physical_rules(is_limited: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send 
     rules
 }
 
-/// Whether there is more to do than to scan and to print. Else one reader is enough, and rows come in the order of the files.
+/// Whether there is more to do than to scan, to expand rows and to print. Else one reader is enough, and rows come in the order of the
+/// files. Without any table they come in that of the functions that make them, as nobody expects another.
 pub(super) fn gains_by_jobs(plan: &LogicalPlan) -> Result<bool> {
-    let is_light = |node: &LogicalPlan| {
-        matches!(
-            node,
-            LogicalPlan::Projection(_)
-                | LogicalPlan::SubqueryAlias(_)
-                | LogicalPlan::Limit(_)
-                | LogicalPlan::TableScan(_)
-                | LogicalPlan::EmptyRelation(_)
-                | LogicalPlan::Values(_)
-        )
-    };
-    Ok(plan.exists(|node| Ok(!is_light(node)))?)
+    let mut has_table = false;
+    plan.apply_with_subqueries(|node| {
+        has_table |= matches!(node, LogicalPlan::TableScan(_));
+        Ok(if has_table { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(has_table && plan.exists(|node| Ok(!is_light(node)))?)
+}
+
+fn is_light(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Limit(_)
+        | LogicalPlan::TableScan(_)
+        | LogicalPlan::EmptyRelation(_)
+        | LogicalPlan::Values(_) => true,
+        LogicalPlan::Extension(extension) => {
+            let node = extension.node.as_any();
+            node.is::<Expand>() || node.is::<ExpandRows>()
+        }
+        _ => false,
+    }
 }
