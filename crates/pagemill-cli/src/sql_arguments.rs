@@ -71,6 +71,11 @@ pub struct SqlArguments {
     /// A file with statements; - for standard input; repeatable
     #[arg(short, long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// A variable: :NAME stands for VALUE in files, on standard input and in the shell, :'NAME' for it as a constant; repeatable
+    ///
+    /// As psql has it: not in a statement that is an argument or comes with -c. ON_ERROR_STOP=on ends a file at its first error.
+    #[arg(long = "set", visible_alias = "variable", value_name = "NAME=VALUE", value_parser = variable)]
+    pub variables: Vec<(String, String)>,
     /// How answers are printed
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "aligned")]
     pub format: FormatChoice,
@@ -99,6 +104,15 @@ pub struct NamedPath {
     pub name: String,
     /// Where it is.
     pub path: PathBuf,
+}
+
+/// Without a value, as psql has it, the variable is empty.
+fn variable(given: &str) -> Result<(String, String), String> {
+    let (name, value) = given.split_once('=').unwrap_or((given, ""));
+    match name.is_empty() {
+        true => Err("a name, = and a value are expected".to_owned()),
+        false => Ok((name.to_owned(), value.to_owned())),
+    }
 }
 
 fn named_path(given: OsString) -> Result<NamedPath, String> {

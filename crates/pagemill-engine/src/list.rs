@@ -99,6 +99,34 @@ fn database_bytes<'a>(
     Ok(bytes)
 }
 
+/// The bytes of the files and directories of a tablespace, of whatever database; `None` where there is no such tablespace.
+///
+/// # Errors
+/// When the tablespaces or the sizes of files cannot be read.
+///
+/// Source: `calculate_tablespace_size` in `src/backend/utils/adt/dbsize.c`, PostgreSQL 14 to 18.
+pub fn tablespace_bytes(cluster: &Cluster, tablespace: Oid) -> Result<Option<u64>> {
+    if !cluster.tablespaces()?.contains_key(&tablespace) {
+        return Ok(None);
+    }
+    let storage = cluster.storage();
+    // The shared relations are in no database's directory.
+    let directory = cluster.tablespace_path(tablespace, Oid(1));
+    if tablespace == GLOBAL_TABLESPACE {
+        return directory_bytes(storage, &directory).map(Some);
+    }
+    let of_databases = directory.parent().unwrap_or(&directory); // default: a database's directory is in another
+    let mut bytes = 0u64;
+    for entry in storage.read_dir_with_metadata(of_databases).map_err(ClusterError::from)? {
+        let path = of_databases.join(entry.name);
+        let metadata = entry.metadata.map_or_else(|| storage.metadata(&path), Ok);
+        let metadata = metadata.map_err(ClusterError::from)?;
+        let inside = if metadata.is_dir { directory_bytes(storage, &path)? } else { 0 };
+        bytes = bytes.saturating_add(metadata.len).saturating_add(inside);
+    }
+    Ok(Some(bytes))
+}
+
 /// Nothing for a directory or file that is not there: not every database is in every tablespace,
 /// and under a running server files come and go.
 fn directory_bytes(storage: &Storage, directory: &Path) -> Result<u64> {

@@ -48,6 +48,7 @@ pub(crate) mod sql_functions;
 mod statement_memory;
 pub mod statement_texts;
 pub(crate) mod system_rows;
+mod system_search;
 pub(crate) mod typed;
 mod typed_texts;
 pub mod types;

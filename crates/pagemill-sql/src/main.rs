@@ -211,6 +211,7 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
         is_quiet: failure::is_quiet(),
         moment: moment(&opened, database.cluster()),
         out: file.clone(),
+        variables: arguments.variables.clone(),
     };
     let mut shell = Shell::new(session, runtime.handle().clone(), shell_options);
     let answered = answer(&mut shell, arguments);

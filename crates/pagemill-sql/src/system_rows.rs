@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pagemill_cluster::{ClassRow, Database, ValueCatalog, ValueLookups};
+use pagemill_cluster::{ClassRow, Cluster, Database, ValueCatalog, ValueLookups};
 use pagemill_engine::{
     DamageLog, OnDamage, Progress, ScanOptions, ScanRequest, Table, TableScan, TupleRow,
 };
@@ -107,6 +107,69 @@ fn damaged(error: &pagemill_format::Error) -> Error {
     StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()).into()
 }
 
+/// A catalog, and where some of its columns are.
+pub(crate) struct SystemTable {
+    pub(crate) table: Arc<Table>,
+    pub(crate) positions: Vec<usize>,
+    lengths: Vec<i16>,
+    pub(crate) damage: DamageLog,
+    lookups: ValueLookups,
+    buffer: Vec<u8>,
+}
+
+impl SystemTable {
+    /// Opens the files of a catalog.
+    ///
+    /// # Errors
+    /// When it is missing, damaged, or has no such column.
+    pub(crate) fn open(catalog: &ValueCatalog, name: &str, wanted: &[&str]) -> Result<Self> {
+        let database = catalog.database();
+        let class = system_class(database, name)?;
+        let relation = database.relation(class)?;
+        let missing = |column: &str| {
+            let what = format!("column {column} of {name} does not exist");
+            StatementError::new(SqlState::UNDEFINED_COLUMN, what)
+        };
+        let place = |column: &&str| {
+            let is_it = |c: &pagemill_cluster::Column| *c.name == *column.as_bytes() && !c.dropped;
+            relation.columns.iter().position(is_it).ok_or_else(|| missing(column))
+        };
+        let positions = wanted.iter().map(place).collect::<Result<Vec<usize>, _>>()?;
+        let lengths = positions.iter().map(|at| relation.columns[*at].layout.len).collect();
+        let mut damage = DamageLog::new(OnDamage::Stop);
+        let table = Arc::new(Table::open(database, relation, &mut damage)?);
+        let (lookups, buffer) = (catalog.lookups(), Vec::new());
+        Ok(Self { table, positions, lengths, damage, lookups, buffer })
+    }
+
+    /// One of its rows.
+    pub(crate) fn row<'r>(&'r mut self, tuple: TupleRow<'r>) -> SystemRow<'r> {
+        let Self { lengths, lookups, buffer, .. } = self;
+        SystemRow { tuple, lengths, lookups, buffer }
+    }
+
+    /// Hands every row to `visit`.
+    ///
+    /// # Errors
+    /// When the catalog is damaged; what `visit` returns.
+    pub(crate) fn for_each_row(
+        &mut self,
+        cluster: &Cluster,
+        mut visit: impl FnMut(&mut SystemRow<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (options, progress) = (ScanOptions::default(), &Progress::default());
+        let table = self.table.clone();
+        let request = ScanRequest { cluster, table: &table, options, progress };
+        let mut scan = TableScan::new(request, &self.positions)?;
+        while let Some(batch) = scan.next_batch(&mut self.damage)? {
+            for tuple in batch.rows() {
+                visit(&mut self.row(tuple))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Hands every row of a catalog to `visit`.
 ///
 /// # Errors
@@ -115,34 +178,10 @@ pub(crate) fn for_each_row(
     catalog: &ValueCatalog,
     name: &str,
     wanted: &[&str],
-    mut visit: impl FnMut(&mut SystemRow<'_>) -> Result<()>,
+    visit: impl FnMut(&mut SystemRow<'_>) -> Result<()>,
 ) -> Result<()> {
-    let database = catalog.database();
-    let class = system_class(database, name)?;
-    let relation = database.relation(class)?;
-    let missing = |column: &str| {
-        let what = format!("column {column} of {name} does not exist");
-        StatementError::new(SqlState::UNDEFINED_COLUMN, what)
-    };
-    let place = |column: &&str| {
-        let is_it = |c: &pagemill_cluster::Column| *c.name == *column.as_bytes() && !c.dropped;
-        relation.columns.iter().position(is_it).ok_or_else(|| missing(column))
-    };
-    let positions = wanted.iter().map(place).collect::<Result<Vec<usize>, _>>()?;
-    let lengths: Vec<i16> = positions.iter().map(|at| relation.columns[*at].layout.len).collect();
-    let mut damage = DamageLog::new(OnDamage::Stop);
-    let table = Arc::new(Table::open(database, relation, &mut damage)?);
-    let (options, progress) = (ScanOptions::default(), &Progress::default());
-    let request = ScanRequest { cluster: database.cluster(), table: &table, options, progress };
-    let mut scan = TableScan::new(request, &positions)?;
-    let (mut lookups, mut buffer) = (catalog.lookups(), Vec::new());
-    while let Some(batch) = scan.next_batch(&mut damage)? {
-        for tuple in batch.rows() {
-            let (lookups, buffer) = (&mut lookups, &mut buffer);
-            visit(&mut SystemRow { tuple, lengths: &lengths, lookups, buffer })?;
-        }
-    }
-    Ok(())
+    let cluster = catalog.database().cluster();
+    SystemTable::open(catalog, name, wanted)?.for_each_row(cluster, visit)
 }
 
 fn system_class<'d>(database: &'d Database, name: &str) -> Result<&'d ClassRow> {

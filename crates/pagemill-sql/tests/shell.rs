@@ -86,6 +86,8 @@ fn the_shell_does_as_psql_does() -> Result<()> {
     narrow_rows_are_as_wide_as_their_heading(&both).context("narrow rows")?;
     a_failed_statement_is_told_in_the_status_and_others_go_on(&both).context("failures")?;
     files_are_read_and_written(&both).context("files")?;
+    scripts_have_variables_and_parts(&both).context("scripts")?;
+    large_objects_become_files(&both).context("large objects")?;
     lists_are_those_of_psql(&both).context("lists")?;
     rows_are_copied_as_psql_copies_them(&both).context("\\copy")?;
     an_output_file_appears_whole_or_not_at_all(&both).context("--output")?;
@@ -142,6 +144,7 @@ fn piped_statements_are_cut_and_printed_as_psql_does(both: &Both) -> Result<()> 
             "\\echo one 'two  three' \"four\"\n\\qecho x\n\\pset fieldsep ,\n\\pset format unaligned\nselect 1, 2;\n\\p\nselect 1\n\\p\n\\r\n\\p",
             "select name, n from animals order by n;\n\\x \\\\ select * from animals where n = 1;",
             "select 1/0;\nselect 2;\n\\timing off\n",
+            "select g * 2 as a from generate_series(1, 100000) g;",
             "\\i /nonexistent\nselect 'after';",
             "\\pset format csv\nselect 1 as a, 'x,y' as b, null as c;\n\\t on\nselect 2, 'z';",
         ],
@@ -156,7 +159,7 @@ fn a_failed_statement_is_told_in_the_status_and_others_go_on(both: &Both) -> Res
     let output = both.piped("\\set ON_ERROR_STOP on\nselect 1/0; select 7;")?;
     ensure!(output.status.code() == Some(1) && output.stdout.is_empty());
     for refused in
-        ["\\e", "\\df", "\\nothing", "\\set x 1", "\\pset pager on", "\\o |cat", "\\g |cat"]
+        ["\\e", "\\dx+", "\\nothing", "\\set ECHO all", "\\pset pager on", "\\o |cat", "\\g |cat"]
     {
         let output = both.piped(&format!("select 1 as before;\n{refused}\nselect 5 as after;"))?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -168,7 +171,12 @@ fn a_failed_statement_is_told_in_the_status_and_others_go_on(both: &Both) -> Res
 
 fn lists_are_those_of_psql(both: &Both) -> Result<()> {
     let lists = "\\l \\dn \\dt \\di \\ds \\dv \\dm \\d \\du \\dT \\dtv \\l·oth* \\dn·pg* \\du·a* \\dt·other.* \\dt·*.th* \\dtS·pg_cl* \
-         \\dt·pg_catalog.pg_t* \\dT·pg_catalog.int* \\d·pg_class \\d·pg_catalog.pg_attribute \\d·pg_class_oid_index";
+         \\dt·pg_catalog.pg_t* \\dT·pg_catalog.int* \\d·pg_class \\d·pg_catalog.pg_attribute \\d·pg_class_oid_index \
+         \\d+ \\dt+ \\di+ \\dv+ \\dm+ \\ds+ \\dE+ \\dtS·pg_am* \\dt·(parts|lists)_[ad] \\dt·documented|o[rd]+s \\l+·template? \\db \\db+·pg_default \\dn+ \\dnS+ \
+         \\dp \\z·other.* \\dp·documented \\ddp \\ddp·other \\du+ \\duS·pg_read* \\dg·bob \\drds \\drds·alice \\drds·none* \\dl \\dl+ \\lo_list \\dT+ \\dT+·*.posint \\dT·int4[] \
+         \\dT·integer \\dD \\dD+ \\dD·la* \\dC·pair \\dC+·pair \\dC·jsonb \\dO \\dO+·plain \\dOS·*.C \\da \\da·sum \\df \\df+ \\dfn \\dfa \\dft \\dfpw \\df·*.hidden \\df·abs \\df+·added \\do \\do+·*.### \
+         \\do·!!! \\dL \\dLS+ \\dL·sql \\dy \\dy+ \\dA \\dA+·h* \\dx \\dx·pl* \\dew \\dew+ \\des \\des+ \\deu \\deu+ \\det \\det+ \\dRp \\dRs \\dRs+ \\dF \\dF·own \\dFd·s* \\dFd+·stems \\dFp \
+         \\dFt \\dFt+·sn* \\sf·added \\sf·listed(numeric[]) \\sf+·other.hidden \\sf·done \\sv·v \\sv·checked \\sv+·checked \\dx·a.b \\dn·a.b.c";
     let relations = "customers orders parts parts_2024 parts_d lists lists_a hashes hashes_0 parent child v mv loose owned \
          orders_id_seq parent2 moods pair unl tt orders_state orders_lower customers_pkey parts_k_idx select other.thing noted \"select\" \
          ord*s";
@@ -202,11 +210,13 @@ fn lists_are_those_of_psql(both: &Both) -> Result<()> {
             "\\d ruled\n\\d+ ruled",
         ],
     )?;
-    let output = both.piped("\\dt nothing*\n\\dt a|b\n\\d nowhere")?;
+    let output = both.piped("\\dt nothing*\n\\dn a.b\n\\d nowhere\n\\sf nowhere\n\\sv odd")?;
     let said = String::from_utf8(output.stderr)?;
     for message in [
         "Did not find any relation named \"nothing*\".",
-        "| in a pattern is not supported here",
+        "improper qualified name (too many dotted names): a.b",
+        "function \"nowhere\" does not exist",
+        "\"odd\" is not a view",
         "Did not find any relation named \"nowhere\".",
     ] {
         ensure!(said.contains(message), "{said}");
@@ -339,6 +349,67 @@ fn files_are_read_and_written(both: &Both) -> Result<()> {
             == "   a   \n-------\n first\n(1 row)\n\n   a    \n--------\n second\n(1 row)\n\n"
     );
     ensure!(std::fs::read_to_string(at("single"))?.contains("third"));
+    Ok(())
+}
+
+fn scripts_have_variables_and_parts(both: &Both) -> Result<()> {
+    same_as_psql(
+        both,
+        &[
+            "\\set n 2\n\\set who 'it''s' ' bee'\nselect :n + 1 as a, :'who' as b, ':n' as c, '1'::text as d, :none as \":n\";\nselect :n as :\"who\";",
+            "\\set q 'select 1; select'\n:q 2;\n\\set a :n :'q'\n\\echo :a :{?a} :{?b} :q\n\\unset a\n\\echo :a\n\\set t animals\nselect name from :t where n = 1;",
+            "select n, name as \"Name\", null as nothing from animals where n = 2 \\gset\n\\echo :n :Name :nothing\nselect 7 as x \\gset p_\nselect :p_x, :'Name';\n\\echo :ROW_COUNT :ERROR :SQLSTATE :DBNAME",
+            "select 1/0;\n\\echo :ERROR :SQLSTATE :LAST_ERROR_MESSAGE :LAST_ERROR_SQLSTATE :ROW_COUNT\nselect 1 as fine;\n\\echo :ERROR :SQLSTATE",
+            "\\set yes on\n\\if :yes\n\\echo one\nselect 1 as one;\n\\elif true\n\\echo two\n\\else\nselect :nothing;\n\\endif\n\\if false\n\\if true\n\\echo no\n\\else\n\\echo no\n\\endif\n\\elif yes\n\\echo three\n\\endif\n\\echo end",
+            "select 1 as a\n\\if false\n, 2 as b; select 3;\n\\else\n, 4 as c\n\\endif\n;\n\\if :{?nothing}\nselect 'set';\n\\else\nselect 'not set' as b;\n\\endif",
+            "\\echo -n a\n\\echo b",
+            "select lo_get(70001), lo_get(70001, 1, 3), lo_get(70004), lo_get(70004, 4990, 20), lo_get(70003);\nselect md5(lo_get(70002)), length(lo_get(70002));",
+            "select lo_get(70002, 4090, 20), lo_get(70002, 1599990, 100), lo_get(70002, 2000000, 5), lo_get(70004, 100, 10), lo_get(null), lo_get(70001, null, 3);\nselect oid, octet_length(lo_get(oid)) from pg_largeobject_metadata order by 1;",
+        ],
+    )?;
+    let output = both.piped(
+        "\\if maybe\n\\echo no\n\\else\n\\echo else\n\\endif\n\\endif\n\\elif x\nselect n from animals \\gset\n\\if true\n\\echo last",
+    )?;
+    let said = String::from_utf8(output.stderr)?;
+    for message in [
+        "\"maybe\" is neither true nor false",
+        "\\endif: no matching \\if",
+        "\\elif: no matching \\if",
+        "\\gset: more than one row",
+        "the input ends without \\endif",
+    ] {
+        ensure!(said.contains(message), "{message}: {said}");
+    }
+    ensure!(output.stdout == b"else\nlast\n", "{}", String::from_utf8_lossy(&output.stdout));
+    for (statement, message) in [
+        ("select lo_get(70009)", "large object 70009 does not exist"),
+        ("select lo_get(70001, 1, -1)", "requested length cannot be negative"),
+        ("select lo_get(70001, -1, 1)", "invalid large object seek target: -1"),
+    ] {
+        let theirs = String::from_utf8(both.of_psql(&format!("{statement};"))?.stderr)?;
+        let ours = String::from_utf8(both.piped(statement)?.stderr)?;
+        ensure!(ours.contains(message) && theirs.contains(message), "{ours}{theirs}");
+    }
+    let mut program = both.program();
+    let output = fed(program.args(["--set", "n=3", "--variable", "w=x"]), "select :n, :'w';")?;
+    ensure!(String::from_utf8(output.stdout)?.contains("3 | x"));
+    Ok(())
+}
+
+fn large_objects_become_files(both: &Both) -> Result<()> {
+    let at = |name: &str| both.scratch.path().join(name);
+    let (large, holed) = (at("large"), at("holed"));
+    let script =
+        format!("\\lo_export 70002 {}\n\\lo_export 70004 {}", large.display(), holed.display());
+    let output = both.piped(&script)?;
+    ensure!(output.status.success() && output.stdout == b"lo_export\nlo_export\n", "{output:?}");
+    let bytes = [0x01_u8, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef].repeat(200_000);
+    ensure!(std::fs::read(large)? == bytes);
+    ensure!(std::fs::read(holed)? == [vec![0; 5000], b"behind a hole".to_vec()].concat());
+    let none = at("none");
+    let output = both.piped(&format!("\\lo_export 5 {}", none.display()))?;
+    ensure!(String::from_utf8(output.stderr)?.contains("large object 5 does not exist"));
+    ensure!(!none.exists());
     Ok(())
 }
 

@@ -29,6 +29,7 @@ mod geometry;
 mod hashes;
 pub(crate) mod integers;
 pub(crate) mod keys;
+pub(crate) mod large_objects;
 mod library_math;
 pub(crate) mod locale_order;
 mod log_positions;
@@ -140,6 +141,7 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| geometry::find(key))
         .or_else(|| object_numbers::find(key))
         .or_else(|| log_positions::find(key))
+        .or_else(|| large_objects::find(key))
         .or_else(|| uuids::find(key))
         .or_else(|| valid_texts::find(key))
         .or_else(|| enums::find(key))

@@ -21,12 +21,12 @@ use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::session::{AnswerColumn, AnswerSink};
 use rows::RowPrinter;
-use separated::{Separated, is_number};
+use separated::Separated;
 
 pub(crate) use copied::Copied;
 pub use copied::{AlwaysQuoted, CopyForm, CopyPrinter, CopyStyle};
 pub use style::{Expanded, OutputStyle};
-pub(crate) use table::Table;
+pub(crate) use table::{Table, TableSink};
 pub use values::ValuePrinter;
 pub(crate) use whole_file::WholeFile;
 
@@ -84,11 +84,7 @@ impl<W: Write + Send> AnswerSink for Output<W> {
             told
         };
         self.columns = columns.iter().map(told).collect();
-        self.table = Table {
-            names: columns.iter().map(|column| column.name.clone()).collect(),
-            to_right: self.columns.iter().map(is_number).collect(),
-            ..Table::default()
-        };
+        self.table = Table::of(&self.columns);
         if let Some(separated) = Separated::of(&self.style) {
             separated.header(&self.columns, &mut self.out)?;
         }

@@ -3,12 +3,16 @@
 //! Invariant: each row has as many texts as there are names.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use super::rows::Texts;
-use super::separated::Separated;
+use arrow::record_batch::RecordBatch;
+
+use super::rows::{RowPrinter, Texts};
+use super::separated::{Separated, is_number};
 use super::{Expanded, OutputFormat, OutputStyle, aligned, expanded};
+use crate::catalog::Catalog;
 use crate::error::Result;
-use crate::session::AnswerColumn;
+use crate::session::{AnswerColumn, AnswerSink};
 use crate::types::PgType;
 use pagemill_types::builtin::oid;
 
@@ -28,6 +32,15 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// One for rows of these columns.
+    pub(super) fn of(columns: &[AnswerColumn]) -> Self {
+        Self {
+            names: columns.iter().map(|column| column.name.clone()).collect(),
+            to_right: columns.iter().map(is_number).collect(),
+            ..Self::default()
+        }
+    }
+
     /// A list with these columns, all of texts.
     pub(crate) fn list(title: &str, names: &[&str]) -> Self {
         Self {
@@ -123,6 +136,34 @@ impl Table {
         for line in lines {
             writeln!(out, "{line}")?;
         }
+        Ok(())
+    }
+}
+
+/// Keeps an answer as a table.
+#[derive(Default)]
+pub(crate) struct TableSink {
+    pub(crate) table: Table,
+    printer: Option<RowPrinter>,
+}
+
+impl AnswerSink for TableSink {
+    fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
+        self.printer = Some(RowPrinter::new(catalog, columns)?);
+        self.table = Table::of(columns);
+        Ok(())
+    }
+
+    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Self { printer, table } = self;
+        let printer = printer.as_mut().expect("an answer begins before its rows"); // infallible: by the trait
+        printer.for_each(batch, |row| {
+            table.push(row);
+            Ok(())
+        })
+    }
+
+    fn end(&mut self, _: u64) -> Result<()> {
         Ok(())
     }
 }

@@ -5,9 +5,10 @@
 use std::io::Write as _;
 
 use super::cut::arguments;
+use super::describe::{self, Asking};
 use super::running::interruptible;
 use super::target::Target;
-use super::{Shell, describe, print};
+use super::{Shell, print};
 use crate::error::Result;
 use crate::output::{Expanded, OutputFormat};
 use crate::session::Session;
@@ -19,28 +20,51 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("c", "DATABASE: read another database of the cluster"),
     (
         "d",
-        "[PATTERN]: relations; those of the pattern described, with \\d+ in full; \\dt \\di \\dv \\dm \\ds of one kind",
+        "[PATTERN]: relations; those of the pattern described, with \\d+ in full. Of this and the other lists + shows more columns, and S what is the system's",
     ),
-    ("dn", "[PATTERN]: schemas"),
-    ("dT", "[PATTERN]: types"),
-    ("du", "[PATTERN]: roles"),
-    ("l", "[PATTERN]: databases"),
-    ("dt", "[PATTERN]: tables"),
+    ("dt", "[PATTERN]: tables; \\dE foreign ones"),
     ("di", "[PATTERN]: indexes"),
     ("dv", "[PATTERN]: views"),
     ("dm", "[PATTERN]: materialized views"),
     ("ds", "[PATTERN]: sequences"),
+    (
+        "df",
+        "[PATTERN]: functions; \\dfn, \\dfa, \\dfp, \\dft, \\dfw of one kind; \\da aggregates, \\do operators",
+    ),
+    ("dn", "[PATTERN]: schemas"),
+    ("dT", "[PATTERN]: types; \\dD domains, \\dC casts, \\dO collations"),
+    ("dp", "[PATTERN]: who may do what with relations; \\ddp what is granted on those to come"),
+    ("du", "[PATTERN]: roles; \\drds what is set for them"),
+    ("dx", "[PATTERN]: extensions; \\dL languages, \\dy event triggers, \\dA access methods"),
+    ("des", "[PATTERN]: foreign servers; \\det tables, \\deu mappings of users, \\dew wrappers"),
+    (
+        "dF",
+        "[PATTERN]: configurations of text search; \\dFd dictionaries, \\dFp parsers, \\dFt templates",
+    ),
+    ("dRp", "[PATTERN]: publications; \\dRs subscriptions"),
+    ("db", "[PATTERN]: tablespaces"),
+    ("l", "[PATTERN]: databases"),
+    ("sf", "FUNCTION: the statement that makes it; \\sf+ with numbers of lines"),
+    ("sv", "VIEW: the statement that makes it"),
+    ("lo_list", "large objects"),
+    ("lo_export", "NUMBER FILE: a large object as a file"),
     ("conninfo", "what is read, and the moment that it is read at"),
     ("echo", "TEXT: write it; \\qecho writes it where answers go"),
     ("g", "[FILE]: run the statement, or the one before again; its answer goes to FILE"),
     ("gx", "[FILE]: the same, with columns below each other"),
+    ("gset", "[PREFIX]: run the statement; the columns of its row become variables"),
+    ("if", "CONDITION: what follows is done if it is true, up to \\elif, \\else or \\endif"),
     ("h", "what statements there are"),
     ("i", "FILE: statements of a file"),
     ("o", "[FILE]: answers go to FILE, or here again"),
     ("p", "show the statement so far; \\r forgets it"),
     ("pset", "[NAME [VALUE]]: border, expanded, fieldsep, format, null, tuples_only"),
     ("q", "quit"),
-    ("set", "ON_ERROR_STOP [on|off]: whether an error ends a file"),
+    (
+        "set",
+        "[NAME [VALUE]]: a variable, which :NAME, :'NAME' and :\"NAME\" stand for; ON_ERROR_STOP ends a file at an error",
+    ),
+    ("unset", "NAME: forget a variable"),
     ("t", "rows only, or names and counts again"),
     ("timing", "[on|off]: how long statements take"),
     ("x", "[on|off|auto]: columns below each other"),
@@ -71,7 +95,7 @@ pub(super) fn long_time(milliseconds: f64) -> String {
 /// `on`, `off`, and what else stands for them.
 ///
 /// Source: `ParseVariableBool` in `src/bin/psql/variables.c`, PostgreSQL 15.
-fn boolean(text: &str) -> Option<bool> {
+pub(super) fn boolean(text: &str) -> Option<bool> {
     let lower = text.to_lowercase();
     let begins = |word: &str, least: usize| lower.len() >= least && word.starts_with(&lower);
     match () {
@@ -98,7 +122,7 @@ impl Shell {
         if name == "copy" {
             return self.copy(rest, self.target.clone());
         }
-        let words = match arguments(rest) {
+        let words = match arguments(rest, &self.variables) {
             Ok(words) => words,
             Err(message) => {
                 self.complain(format!("\\{name}: {message}"));
@@ -123,7 +147,17 @@ impl Shell {
             "o" | "out" => self.redirect(first),
             "c" | "connect" => self.connect(first)?,
             "conninfo" => self.tell_place(),
+            "echo" if first == Some("-n") => {
+                let mut out = std::io::stdout();
+                write!(out, "{}", words[1..].join(" "))?;
+                out.flush()?;
+            }
             "echo" => print(words.join(" ")),
+            "set" => self.set_variable(&words),
+            "unset" => self.unset_variable(&words),
+            "gset" => self.answer_to_variables(first.unwrap_or_default())?,
+            "lo_export" => self.export_object(&words)?,
+            "sf" | "sf+" | "sv" | "sv+" => self.show_source(name, rest.trim())?,
             "qecho" => writeln!(self.target, "{}", words.join(" "))?,
             _ if describe::is_known(name) => self.describe(name, &words)?,
             "warn" => eprintln!("{}", words.join(" ")),
@@ -144,9 +178,14 @@ impl Shell {
                 // The columns of a relation stay side by side, as what follows them would be read as a part of the last.
                 style.expanded = Expanded::Off;
             }
-            let (catalog, name) = (self.session.catalog().clone(), name.to_owned());
-            let found =
-                interruptible(move |_| describe::describe(&catalog, &name, pattern.as_deref()));
+            // As psql: NULL is nothing in its lists.
+            style.null = String::new();
+            let (session, runtime) = (self.session.clone(), self.runtime.clone());
+            let name = name.to_owned();
+            let found = interruptible(move |cancel| {
+                let asking = Asking { session: &session, runtime: &runtime, cancel };
+                describe::describe(&asking, &name, pattern.as_deref())
+            });
             match found {
                 Ok(found) => {
                     for table in &found.tables {
@@ -162,6 +201,24 @@ impl Shell {
             }
         }
         Ok(())
+    }
+
+    /// `\\sf` and `\\sv`.
+    fn show_source(&mut self, name: &str, object: &str) -> Result<()> {
+        if object.is_empty() {
+            self.complain(format!("\\{name}: missing required argument"));
+            return Ok(());
+        }
+        let (session, runtime) = (self.session.clone(), self.runtime.clone());
+        let (name, object) = (name.to_owned(), object.to_owned());
+        let found = interruptible(move |cancel| {
+            let asking = Asking { session: &session, runtime: &runtime, cancel };
+            describe::source(&asking, &name, &object)
+        });
+        match found {
+            Ok(text) => Ok(self.target.write_all(text.as_bytes())?),
+            Err(error) => self.tell(error),
+        }
     }
 
     fn setting(&mut self, name: &str, words: &[String]) {
@@ -185,15 +242,6 @@ impl Shell {
                 Some(what) => self.pset(what, words.get(1).map(String::as_str)),
                 None => self.list_settings(),
             },
-            "set" if first == Some("ON_ERROR_STOP") => {
-                match words.get(1).map_or(Some(true), |word| boolean(word)) {
-                    Some(stops) => self.stops_on_error = stops,
-                    None => self.complain("\\set ON_ERROR_STOP: on or off is expected"),
-                }
-            }
-            "set" | "unset" => self.complain(format!(
-                "\\{name}: variables other than ON_ERROR_STOP are not supported here"
-            )),
             _ => self.complain(format!("\\{name} is not supported here; \\? lists what is")),
         }
     }
@@ -276,6 +324,7 @@ impl Shell {
             Ok(session) => {
                 self.session = std::sync::Arc::new(session);
                 self.names_are_others();
+                self.name_database();
                 self.say(format!("You are now reading database \"{name}\"."));
                 Ok(())
             }

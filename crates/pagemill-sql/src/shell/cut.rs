@@ -5,6 +5,8 @@
 //!
 //! Source: `src/fe_utils/psqlscan.l` and `src/bin/psql/psqlscanslash.l`, PostgreSQL 15.
 
+use super::variables::{Substitute, Variables};
+
 /// What a line completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
@@ -38,12 +40,23 @@ pub(super) struct Cutter {
     parentheses: usize,
     line: Vec<char>,
     at: usize,
+    /// Variables whose values are being read, each with how many characters of the line come behind.
+    substituted: Vec<(String, usize)>,
+}
+
+/// A statement that is half typed.
+#[derive(Debug)]
+pub(super) struct Typed {
+    statement: String,
+    inside: Inside,
+    parentheses: usize,
 }
 
 impl Default for Cutter {
     fn default() -> Self {
         let (statement, line) = (String::new(), Vec::new());
-        Self { statement, inside: Inside::Nothing, parentheses: 0, line, at: 0 }
+        let (inside, substituted) = (Inside::Nothing, Vec::new());
+        Self { statement, inside, parentheses: 0, line, at: 0, substituted }
     }
 }
 
@@ -52,6 +65,19 @@ impl Cutter {
     pub(super) fn push(&mut self, line: &str) {
         self.line = line.chars().collect();
         self.at = 0;
+        self.substituted.clear();
+    }
+
+    /// The statement so far, to come back to.
+    pub(super) fn typed(&self) -> Typed {
+        let Self { statement, inside, parentheses, .. } = self;
+        Typed { statement: statement.clone(), inside: inside.clone(), parentheses: *parentheses }
+    }
+
+    /// Forgets what was typed of the statement since.
+    pub(super) fn go_back(&mut self, typed: Typed) {
+        Typed { statement: self.statement, inside: self.inside, parentheses: self.parentheses } =
+            typed;
     }
 
     /// What has been typed of the statement so far.
@@ -85,10 +111,10 @@ impl Cutter {
     }
 
     /// What comes next on the line; `None` at its end.
-    pub(super) fn next(&mut self) -> Option<Piece> {
+    pub(super) fn next(&mut self, variables: &Variables) -> Option<Piece> {
         while self.at < self.line.len() {
             let piece = match self.inside.clone() {
-                Inside::Nothing => self.outside(),
+                Inside::Nothing => self.outside(variables),
                 inside => {
                     self.within(&inside);
                     None
@@ -120,7 +146,7 @@ impl Cutter {
         }
     }
 
-    fn outside(&mut self) -> Option<Piece> {
+    fn outside(&mut self, variables: &Variables) -> Option<Piece> {
         match (self.peek(0)?, self.peek(1)) {
             ('\'', _) => {
                 self.inside = Inside::String(self.is_behind_e());
@@ -152,10 +178,35 @@ impl Cutter {
                 self.at += 1;
                 self.keep(1);
             }
+            (':', Some(':' | '=')) => self.keep(2),
+            (':', _) => self.variable(variables),
             ('\\', _) => return Some(self.command()),
             _ => self.keep(1),
         }
         None
+    }
+
+    /// What a colon and a name stand for.
+    fn variable(&mut self, variables: &Variables) {
+        let left = self.line.len() - self.at;
+        self.substituted.retain(|(_, behind)| left > *behind);
+        match variables.substitute(&self.line[self.at..]) {
+            None => self.keep(1),
+            Some((Substitute::Whole(text), len)) => {
+                self.at += len;
+                self.statement.push_str(&text);
+            }
+            // Within its own value a variable stands for itself.
+            Some((Substitute::Typed(name, _), _))
+                if self.substituted.iter().any(|(of, _)| *of == name) =>
+            {
+                self.keep(1);
+            }
+            Some((Substitute::Typed(name, value), len)) => {
+                self.line.splice(self.at..self.at + len, value.chars());
+                self.substituted.push((name, left - len));
+            }
+        }
     }
 
     /// To the end of the line; before a statement begins it is no part of it.
@@ -253,6 +304,7 @@ impl Cutter {
         {
             self.line = behind.chars().collect();
             self.at = 0;
+            self.substituted.clear();
             rest = arguments;
         }
         Piece::Command { name, rest }
@@ -282,11 +334,11 @@ fn cut_at_separator(rest: &str) -> Option<(String, String)> {
     None
 }
 
-/// The arguments of a backslash command: single quotes hold words together, double ones stay for names.
+/// The arguments of a backslash command: single quotes hold words together, double ones stay for names, variables have their values.
 ///
 /// # Errors
 /// Where a quote is not closed, or something is asked for that is not there.
-pub(super) fn arguments(rest: &str) -> Result<Vec<String>, String> {
+pub(super) fn arguments(rest: &str, variables: &Variables) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let mut chars = rest.chars().peekable();
     loop {
@@ -307,6 +359,19 @@ pub(super) fn arguments(rest: &str) -> Result<Vec<String>, String> {
                         }
                     }
                     word.push('"');
+                }
+                ':' => {
+                    let text: Vec<char> = std::iter::once(':').chain(chars.clone()).collect();
+                    let (value, len) = match variables.substitute(&text) {
+                        None => (":".to_owned(), 1),
+                        Some((Substitute::Typed(_, value) | Substitute::Whole(value), len)) => {
+                            (value, len)
+                        }
+                    };
+                    word.push_str(&value);
+                    for _ in 1..len {
+                        chars.next();
+                    }
                 }
                 '`' => return Err("commands of a shell in backticks are not there".to_owned()),
                 c => word.push(c),
@@ -357,11 +422,36 @@ mod tests {
         Piece::Command { name: name.to_owned(), rest: rest.to_owned() }
     }
 
+    fn variables() -> Variables {
+        let mut variables = Variables::default();
+        for (name, value) in
+            [("a", "1"), ("s", "it's"), ("two", "select 1; select 2"), ("own", ":own :a")]
+        {
+            variables.set(name, value.to_owned());
+        }
+        variables
+    }
+
+    #[test]
+    fn variables_stand_for_what_is_typed() {
+        for (line, statements) in [
+            ("select :a + 1;", &["select 1 + 1"][..]),
+            ("select :'s', ':a', 1::text, x:=:a;", &["select 'it''s', ':a', 1::text, x:=1"]),
+            ("select a[:a:2], :nothing, :\"s\";", &["select a[1:2], :nothing, \"it's\""]),
+            (":two;", &["select 1", "select 2"]),
+            ("select :own, :a;", &["select :own 1, 1"]),
+            ("-- :s", &[]),
+        ] {
+            let expected: Vec<Piece> = statements.iter().map(|text| statement(text)).collect();
+            assert_eq!(cut(&[line]).0, expected, "{line}");
+        }
+    }
+
     fn cut(lines: &[&str]) -> (Vec<Piece>, char) {
         let (mut cutter, mut found) = (Cutter::default(), Vec::new());
         for line in lines {
             cutter.push(line);
-            while let Some(piece) = cutter.next() {
+            while let Some(piece) = cutter.next(&variables()) {
                 found.push(piece);
             }
         }
@@ -422,11 +512,13 @@ mod tests {
 
     #[test]
     fn arguments_are_words_with_quotes() {
+        let found = |text: &str| arguments(text, &variables());
         assert_eq!(
-            arguments("  a 'b c' \"D e\".f 'it''s' '\\n'").unwrap(),
+            found("  a 'b c' \"D e\".f 'it''s' '\\n'").unwrap(),
             ["a", "b c", "\"D e\".f", "it's", "\n"]
         );
-        assert!(arguments("'a").is_err() && arguments("`ls`").is_err());
-        assert_eq!(arguments(" ''").unwrap(), [""]);
+        assert!(found("'a").is_err() && found("`ls`").is_err());
+        assert_eq!(found(" ''").unwrap(), [""]);
+        assert_eq!(found("x:a :s ':a' :no :{?a}").unwrap(), ["x1", "it's", ":a", ":no", "TRUE"]);
     }
 }

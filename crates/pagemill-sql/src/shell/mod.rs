@@ -7,14 +7,18 @@
 //!
 //! Invariants: an error is told and the shell goes on; Ctrl-C ends what is being done, and never the shell.
 
+mod branches;
 mod commands;
 mod completion;
 mod copy;
 mod cut;
 mod describe;
+mod large_objects;
 mod lines;
 mod running;
+mod scripting;
 mod target;
+mod variables;
 
 use std::io::{self, BufRead, BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -33,11 +37,13 @@ use crate::copy::after_copy;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::output::{Expanded, Output, OutputStyle, WholeFile};
 use crate::session::{Answer, Session, SessionOptions, StatementMemory};
+use branches::Branches;
 use completion::Names;
-use cut::{Cutter, Piece};
+use cut::{Cutter, Piece, Typed};
 use lines::{Line, Lines, Stream, Terminal};
 use running::{Gate, interruptible};
 pub use target::Target;
+use variables::Variables;
 
 /// Bytes of a file of statements, at most.
 pub const MOST_BYTES: u64 = 1 << 30;
@@ -59,6 +65,8 @@ pub struct ShellOptions {
     pub moment: String,
     /// Where answers go, if not to standard output.
     pub out: Option<Target>,
+    /// Variables that are there from the start.
+    pub variables: Vec<(String, String)>,
 }
 
 /// A shell.
@@ -72,6 +80,10 @@ pub struct Shell {
     stops_on_error: bool,
     target: Target,
     cutter: Cutter,
+    variables: Variables,
+    branches: Branches,
+    /// What was typed before the lines that are left out.
+    typed_before: Option<Typed>,
     names: Names,
     /// The statement that ran last.
     last: Option<String>,
@@ -109,7 +121,7 @@ fn several_with_copy(text: &str) -> Option<Vec<String>> {
     let (mut cutter, mut found) = (Cutter::default(), Vec::new());
     for line in text.split('\n') {
         cutter.push(line);
-        while let Some(piece) = cutter.next() {
+        while let Some(piece) = cutter.next(&Variables::default()) {
             let Piece::Statement(statement) = piece else { return None };
             found.push(statement);
         }
@@ -132,7 +144,8 @@ fn is_cancelled(error: &Error) -> bool {
 impl Shell {
     /// A shell on a database.
     pub fn new(session: Session, runtime: Handle, options: ShellOptions) -> Self {
-        Self {
+        let given = options.variables.clone();
+        let mut shell = Self {
             cluster: session.catalog().database().cluster().clone(),
             session: Arc::new(session),
             runtime,
@@ -142,6 +155,9 @@ impl Shell {
             target: options.out.clone().unwrap_or(Target::Standard),
             options,
             cutter: Cutter::default(),
+            variables: Variables::default(),
+            branches: Branches::default(),
+            typed_before: None,
             names: Names::default(),
             last: None,
             is_interactive: false,
@@ -151,7 +167,12 @@ impl Shell {
             has_answered: false,
             ends: false,
             work: Work::default(),
+        };
+        shell.name_database();
+        for (name, value) in given {
+            shell.set_variable(&[name, value]);
         }
+        shell
     }
 
     /// What was done.
@@ -244,6 +265,14 @@ impl Shell {
             return Ok(());
         }
         let rest = self.cutter.take();
+        if !self.branches.is_empty() {
+            let is_active = std::mem::take(&mut self.branches).is_active();
+            self.typed_before = None;
+            self.complain("the input ends without \\endif");
+            if !is_active {
+                return Ok(());
+            }
+        }
         self.statement(&rest, &self.style.clone(), self.target.clone())
     }
 
@@ -260,8 +289,12 @@ impl Shell {
                 continue;
             }
             self.cutter.push(line);
-            while let Some(piece) = self.cutter.next() {
+            while let Some(piece) = self.next_piece() {
                 match piece {
+                    Piece::Command { name, rest } if scripting::is_of_branches(&name) => {
+                        self.branch(&name, &rest);
+                    }
+                    _ if !self.branches.is_active() => {}
                     Piece::Statement(text) => {
                         let text = if text.is_empty() { text } else { text + ";" };
                         self.statement(&text, &self.style.clone(), self.target.clone())?;
@@ -275,6 +308,14 @@ impl Shell {
             }
         }
         Ok(())
+    }
+
+    /// What comes next of the line. Of lines that are left out variables are not asked for.
+    fn next_piece(&mut self) -> Option<Piece> {
+        match self.branches.is_active() {
+            true => self.cutter.next(&self.variables),
+            false => self.cutter.next(&Variables::default()),
+        }
     }
 
     /// The words that whoever knows no backslashes types.
@@ -323,6 +364,7 @@ impl Shell {
                 self.tell(error)?;
                 break;
             }
+            self.has_succeeded();
         }
         self.tell_time(start);
         Ok(())
@@ -388,6 +430,7 @@ impl Shell {
     }
 
     fn account(&mut self, answer: &Answer) -> Result<()> {
+        self.variables.set("ROW_COUNT", answer.rows.to_string());
         self.work.rows += answer.rows;
         self.work.pages += answer.pages;
         answer.notices.iter().for_each(failure::say);
@@ -416,6 +459,7 @@ impl Shell {
             Error::Statement(error) => error.hint.clone(),
             _ => None,
         };
+        self.has_failed_by(&error);
         let error = told(error);
         if failure::is_broken_pipe(&error) {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
@@ -463,11 +507,11 @@ impl Shell {
                 return Ok(());
             }
         };
-        let outer = std::mem::take(&mut self.cutter);
+        let outer = (std::mem::take(&mut self.cutter), std::mem::take(&mut self.branches));
         self.includes += 1;
         let read = self.read_included(&mut Stream(&bytes[..]));
         self.includes -= 1;
-        self.cutter = outer;
+        (self.cutter, self.branches) = outer;
         match read {
             Err(Error::System(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 self.complain(format!("{path}: {error}"));

@@ -49,3 +49,43 @@ insert into odd values (1, E'a\tb\\\nc', '\x00ff', 'NaN'), (2, '', null, 1.5), (
 create table gen (a int, b int generated always as (a + 1) stored);
 insert into gen values (1), (2);
 create table ruled (a int); create rule also as on update to ruled do also notify told;
+create table documented (id int primary key, body text, owner_name text);
+comment on table documented is 'what is written'; comment on schema other is 'for others'; comment on type mood is 'how it goes';
+comment on index customers_pkey is 'by number'; comment on role bob is 'who builds'; comment on database other is 'the other one';
+grant select, insert on documented to alice with grant option; grant update (body), select (id) on documented to bob; grant usage on schema other to public;
+grant usage on type mood to alice; revoke all on type mood from public;
+alter table documented enable row level security;
+create policy own on documented for select to alice, bob using (owner_name = current_user);
+create policy few on documented as restrictive using (id < 100) with check (id > 0);
+alter default privileges for role bob in schema other grant select on tables to alice;
+alter default privileges for role bob revoke execute on functions from public;
+alter role alice set work_mem = '1MB'; alter database other set search_path = 'other, public'; alter role bob in database other set enable_seqscan = off;
+create function added(a int, b int default 2, out total int) language sql immutable parallel safe as 'select a + b';
+create function listed(variadic numeric[]) returns setof text language sql stable security definer begin atomic select x::text from unnest($1) x; end;
+create function other.hidden() returns table (n int, t text) language plpgsql as $body$
+begin
+  return query select 1, 'one';
+end
+$body$;
+comment on function added(int, int) is 'a sum';
+grant execute on function added(int, int) to alice;
+create procedure done(inout n int) language plpgsql as $$begin n := n + 1; end$$;
+create aggregate longest(text) (sfunc = textcat, stype = text);
+comment on aggregate longest(text) is 'all in one';
+create operator ### (leftarg = int, rightarg = int, function = int4mul); create operator !!! (rightarg = text, function = length);
+comment on operator ### (int, int) is 'times';
+create domain label as varchar(20) collate "C" not null default 'none' constraint small check (length(value) < 10) check (value <> ''); comment on domain label is 'a short one';
+create cast (pair as text) with inout as assignment; comment on cast (pair as text) is 'flat';
+create collation german (provider = icu, locale = 'de', deterministic = false); create collation plain from "C"; comment on collation plain is 'as bytes';
+create function watches() returns event_trigger language plpgsql as $$begin end$$;
+create event trigger watched on ddl_command_end when tag in ('CREATE TABLE', 'DROP TABLE') execute function watches(); alter event trigger watched disable;
+comment on event trigger watched is 'nothing';
+create foreign data wrapper dummy options (debug 'true', "Odd Name" 'it''s'); create server far type 'x' version '1' foreign data wrapper dummy options (host 'a b');
+create user mapping for alice server far options (password 'secret'); create foreign table distant (a int) server far options (name 'd'); comment on foreign table distant is 'far away';
+create subscription sub connection 'dbname=nowhere' publication pub, pub2 with (connect = false, slot_name = none);
+select lo_from_bytea(70001, 'first'), lo_from_bytea(70002, decode(repeat('0123456789abcdef', 200000), 'hex')), lo_create(70003), lo_create(70004);
+select lo_put(70004, 5000, 'behind a hole'); comment on large object 70001 is 'small'; grant select on large object 70001 to alice;
+create text search configuration own (copy = english); comment on text search configuration own is 'ours';
+create text search dictionary stems (template = snowball, language = german);
+create access method heap2 type table handler heap_tableam_handler;
+create view checked with (security_barrier) as select * from documented where id > 5 with local check option;

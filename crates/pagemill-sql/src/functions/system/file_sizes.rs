@@ -26,6 +26,8 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "pg_total_relation_size" => totals,
         "pg_database_size_oid" => databases,
         "pg_database_size_name" => databases_named,
+        "pg_tablespace_size_oid" => tablespaces,
+        "pg_tablespace_size_name" => tablespaces_named,
         _ => return None,
     }))
 }
@@ -153,6 +155,34 @@ fn databases_named(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRe
             StatementError::new(SqlState("3D000"), message)
         };
         found.map(|(.., size)| Some(*size)).ok_or_else(missing)
+    };
+    Made::column(strings(&arguments[0]).iter().map(size).collect::<Outcome<Vec<Option<i64>>>>()?)
+}
+
+fn tablespace(call: &KernelCall, number: Oid) -> Outcome<Option<i64>> {
+    let cluster = call.catalog.database().cluster();
+    let bytes = pagemill_engine::list::tablespace_bytes(cluster, number);
+    let bytes = bytes.map_err(|error| statement_error(Error::from(error)))?;
+    Ok(bytes.map(u64::cast_signed))
+}
+
+fn tablespaces(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let size = |number: Option<u32>| number.map_or(Ok(None), |oid| tablespace(call, Oid(oid)));
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().map(size).collect::<Outcome<Vec<Option<i64>>>>()?)
+}
+
+fn tablespaces_named(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let known = call.catalog.database().cluster().tablespaces();
+    let known = known.map_err(|error| statement_error(error.into()))?;
+    let size = |name: Option<&str>| {
+        let Some(name) = name else { return Ok(None) };
+        let found = known.iter().find(|(_, known)| ***known == *name.as_bytes());
+        let missing = || {
+            let message = format!("tablespace \"{name}\" does not exist");
+            StatementError::new(SqlState::UNDEFINED_OBJECT, message)
+        };
+        tablespace(call, *found.ok_or_else(missing)?.0)
     };
     Made::column(strings(&arguments[0]).iter().map(size).collect::<Outcome<Vec<Option<i64>>>>()?)
 }

@@ -66,7 +66,8 @@ fn chr(code: i32) -> Outcome<String> {
     Ok(character.to_string())
 }
 
-pub(super) fn quote_literal(text: &str) -> String {
+/// A text as a constant.
+pub(crate) fn quote_literal(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     if text.contains('\\') {
         quoted.push('E');

@@ -27,6 +27,7 @@ use super::{Implementation, KernelCall};
 use crate::error::StatementError;
 
 pub(super) use codes::hexadecimal;
+pub(crate) use codes::quote_literal;
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
     if plain(key).is_some() {

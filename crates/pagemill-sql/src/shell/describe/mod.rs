@@ -1,7 +1,8 @@
 //! `\d` and its kin: what psql shows of a database, from the cluster's own catalogs.
 //!
 //! ```text
-//! pg_class, pg_attribute … ──Names──► lists, relations ──► Table ──► the shell's style
+//! lists ──List──► a query of the catalogs, as any other ──────────────────► Table ──► the shell's style
+//! pg_class, pg_attribute … ──Names──► one relation in full ───────────────┘
 //!                          └─stored trees──definitions──► defaults, CHECK, predicates as the server writes them
 //! ```
 //!
@@ -10,24 +11,31 @@
 mod constraints;
 mod expression;
 mod indexes;
+mod list;
 mod lists;
 mod names;
 mod objects;
 mod partitions;
 mod pattern;
 mod relation;
+mod source;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use pagemill_engine::Progress;
 use pagemill_format::Oid;
+use tokio::runtime::Handle;
 
 use crate::catalog::Catalog;
-use crate::error::Result;
+use crate::error::{Result, SqlState, StatementError};
 use crate::functions::system::comments;
-use crate::output::Table;
+use crate::output::{Table, TableSink};
+use crate::session::Session;
+use list::{Asked, List};
 use names::{Class, Names};
 use pattern::Pattern;
+pub(super) use source::source;
 
 /// What is shown: tables, and what is said where there is nothing to show.
 #[derive(Debug, Default)]
@@ -46,11 +54,42 @@ impl Described {
     }
 }
 
+/// What is asked, and by what.
+pub(super) struct Asking<'a> {
+    pub(super) session: &'a Session,
+    pub(super) runtime: &'a Handle,
+    pub(super) cancel: &'a Progress,
+}
+
+impl Asking<'_> {
+    /// The answer to a statement.
+    ///
+    /// # Errors
+    /// What the statement fails by.
+    pub(super) fn table(&self, sql: &str) -> Result<Table> {
+        let mut sink = TableSink::default();
+        for statement in Session::parse(sql)? {
+            self.runtime.block_on(self.session.run_with(&statement, &mut sink, self.cancel))?;
+        }
+        Ok(sink.table)
+    }
+}
+
+/// A command without what follows its letters.
+fn letters(name: &str) -> String {
+    name.replace(['+', 'S'], "")
+}
+
+fn asked<'a>(name: &str, letters: &'a str, pattern: &'a Pattern, major: u32) -> Asked<'a> {
+    let (is_verbose, shows_system) = (name.contains('+'), name.contains('S'));
+    Asked { letters, is_verbose, shows_system, pattern, major }
+}
+
 /// The commands that are answered here.
 pub(super) fn is_known(name: &str) -> bool {
-    let letters = name.trim_end_matches(['+', 'S']);
-    let is_list = letters.starts_with('d') && letters[1..].chars().all(|c| "tisvmE".contains(c));
-    is_list || matches!(letters, "d" | "dn" | "du" | "dg" | "dT" | "l" | "list")
+    let (letters, pattern) = (letters(name), Pattern::default());
+    // Which version it is asked of makes no difference.
+    lists::list(&asked(name, &letters, &pattern, 0)).is_some()
 }
 
 /// What a command shows.
@@ -58,62 +97,73 @@ pub(super) fn is_known(name: &str) -> bool {
 /// # Errors
 /// When a catalog cannot be read; what is not supported here.
 pub(super) fn describe(
-    catalog: &Arc<Catalog>,
+    asking: &Asking<'_>,
     name: &str,
     pattern: Option<&str>,
 ) -> Result<Described> {
-    let parsed = match Pattern::parse(pattern) {
+    let letters = letters(name);
+    let parsed = match letters.as_str() {
+        "dT" => Pattern::parse_type(pattern),
+        _ => Pattern::parse(pattern),
+    };
+    let parsed = match parsed {
         Ok(parsed) => parsed,
         Err(message) => return Ok(Described::message(message)),
     };
-    let is_verbose = name.contains('+');
-    let letters = name.replace('+', "");
-    let is_plain = matches!(letters.as_str(), "d" | "dS");
-    if is_verbose && (!is_plain || parsed.is_empty()) {
-        return Ok(Described::message(format!("\\{name} is not supported here; \\{letters} is")));
+    if letters == "d" && pattern.is_some() {
+        return relations(asking, &parsed, name.contains('+'));
     }
-    match letters.as_str() {
-        "l" | "list" => return lists::databases(catalog, &parsed),
-        "dn" | "dnS" => return lists::schemas(catalog, &parsed),
-        "du" | "dg" | "duS" | "dgS" => return lists::roles(catalog, &parsed),
-        _ => {}
-    }
-    let names = Names::read(catalog)?;
-    match letters.as_str() {
-        "dT" | "dTS" => lists::types(&names, letters.ends_with('S'), &parsed),
-        _ if is_plain && parsed.is_empty() => {
-            let letters = if letters == "dS" { "tvmsES" } else { "tvmsE" };
-            lists::relations(&names, letters, &parsed)
-        }
-        _ if is_plain => relations(&names, &parsed, (letters == "dS", is_verbose), pattern),
-        _ => lists::relations(&names, &letters[1..], &parsed),
+    let major = asking.session.catalog().database().cluster().version().major();
+    match lists::list(&asked(name, &letters, &parsed, major)) {
+        None => Ok(Described::message(format!("\\{name} is not supported here"))),
+        Some(Err(message)) => Ok(Described::message(message)),
+        Some(Ok(list)) => shown(asking, &list, &parsed),
     }
 }
 
+/// A list, or that there is nothing in it.
+fn shown(asking: &Asking<'_>, list: &List, pattern: &Pattern) -> Result<Described> {
+    let table = asking.table(&list.sql())?;
+    if let (true, Some(what)) = (table.rows.is_empty(), list.absent) {
+        return Ok(Described::message(match (what, pattern.text()) {
+            ("settings", Some(text)) => format!("Did not find any settings for role \"{text}\"."),
+            ("settings", None) => "Did not find any settings.".to_owned(),
+            (what, Some(text)) => format!("Did not find any {what} named \"{text}\"."),
+            (what, None) => format!("Did not find any {what}s."),
+        }));
+    }
+    let footers = list.is_uncounted.then(Vec::new);
+    Ok(Described::table(Table { title: Some(list.title.to_owned()), footers, ..table }))
+}
+
 /// Each relation that a pattern means, described.
-fn relations(
-    names: &Names<'_>,
-    pattern: &Pattern,
-    (_, is_verbose): (bool, bool),
-    text: Option<&str>,
-) -> Result<Described> {
-    let is_meant = |class: &&Class| {
-        pattern.matches(&class.schema, &class.name)
-            && (pattern.has_schema() || names.is_visible(class))
+fn relations(asking: &Asking<'_>, pattern: &Pattern, is_verbose: bool) -> Result<Described> {
+    let condition = match list::matching(pattern, &lists::of_relations()) {
+        Ok(condition) => condition.unwrap_or_else(|| "true".to_owned()),
+        Err(message) => return Ok(Described::message(message)),
     };
-    let mut found: Vec<&Class> = names.classes.iter().filter(is_meant).collect();
-    found.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+    let found = asking.table(&format!(
+        "SELECT c.oid FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE {condition} \
+         ORDER BY n.nspname, c.relname"
+    ))?;
+    let names = Names::read(asking.session.catalog())?;
+    let number = |row: &Vec<Option<String>>| row.first()?.as_ref()?.parse().ok().map(Oid);
+    let class = |oid: Oid| names.class(oid).ok_or_else(|| gone(oid));
+    let found: Vec<&Class> =
+        found.rows.iter().filter_map(number).map(class).collect::<Result<_>>()?;
     if found.is_empty() {
-        let text = text.unwrap_or_default();
+        let text = pattern.text().unwrap_or_default();
         return Ok(Described::message(format!("Did not find any relation named \"{text}\".")));
     }
-    let describe = |class: &&Class| relation::describe(names, class, is_verbose);
+    let describe = |class: &&Class| relation::describe(&names, class, is_verbose);
     let tables = found.iter().map(describe).collect::<Result<Vec<Table>>>()?;
     Ok(Described { tables, message: None })
 }
 
-fn none_found(what: &str, pattern: &Pattern) -> String {
-    format!("Did not find any {what} named \"{}\".", pattern.text())
+/// The error of a relation that one reading of the catalogs has and another has not.
+fn gone(oid: Oid) -> crate::error::Error {
+    let message = format!("relation {oid} is not in pg_class");
+    StatementError::new(SqlState::UNDEFINED_TABLE, message).into()
 }
 
 /// Comments on objects of one catalog, by object and column.

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
 
 use crate::catalog::{Catalog, quote_identifier};
@@ -22,7 +21,6 @@ pub(super) struct Class {
     pub(super) name: String,
     pub(super) namespace: Oid,
     pub(super) schema: String,
-    pub(super) owner: Oid,
     pub(super) kind: u8,
     pub(super) persistence: u8,
     pub(super) access_method: Oid,
@@ -48,7 +46,6 @@ impl<'c> Names<'c> {
             "oid",
             "relname",
             "relnamespace",
-            "relowner",
             "relkind",
             "relpersistence",
             "relam",
@@ -59,7 +56,7 @@ impl<'c> Names<'c> {
         ];
         let mut classes = Vec::new();
         for_each_row(catalog.values(), "pg_class", &columns, |row| {
-            let options = match row.payload(10)?.map(<[u8]>::to_vec) {
+            let options = match row.payload(9)?.map(<[u8]>::to_vec) {
                 Some(payload) => Some(text_of_payload(catalog, TEXT_ARRAY, &payload)?),
                 None => None,
             };
@@ -68,13 +65,12 @@ impl<'c> Names<'c> {
                 name: row.name(1),
                 namespace: row.oid(2),
                 schema: schemas.get(&row.oid(2)).cloned().unwrap_or_default(),
-                owner: row.oid(3),
-                kind: row.byte(4),
-                persistence: row.byte(5),
-                access_method: row.oid(6),
-                tablespace: row.oid(7),
-                is_partition: row.bool(8),
-                of_type: row.oid(9),
+                kind: row.byte(3),
+                persistence: row.byte(4),
+                access_method: row.oid(5),
+                tablespace: row.oid(6),
+                is_partition: row.bool(7),
+                of_type: row.oid(8),
                 options,
             });
             Ok(())
@@ -149,23 +145,6 @@ pub(super) fn oids_and_names(
         Ok(())
     })?;
     Ok(found)
-}
-
-/// What psql calls a relation of a kind in lists.
-pub(super) fn kind_name(kind: u8) -> &'static str {
-    match kind {
-        b'r' => "table",
-        b'v' => "view",
-        b'm' => "materialized view",
-        b'i' => "index",
-        b'S' => "sequence",
-        b't' => "TOAST table",
-        b'f' => "foreign table",
-        b'p' => "partitioned table",
-        b'I' => "partitioned index",
-        b'c' => RelationKind::CompositeType.name(),
-        _ => "relation",
-    }
 }
 
 /// True for the schema of the system's catalogs.
