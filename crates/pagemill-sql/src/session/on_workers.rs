@@ -122,7 +122,7 @@ impl Session {
             return Ok(Err("a server may be changing the files"));
         }
         if !gains_by_jobs(&bound.plan)? {
-            return Ok(Err("it only reads and shows rows"));
+            return Ok(Err("it reads no table, or only shows what it reads"));
         }
         // What is sent is what was understood.
         let text = query.to_string();
