@@ -174,7 +174,7 @@ fn lists_are_those_of_psql(both: &Both) -> Result<()> {
          \\dt·pg_catalog.pg_t* \\dT·pg_catalog.int* \\d·pg_class \\d·pg_catalog.pg_attribute \\d·pg_class_oid_index \
          \\d+ \\dt+ \\di+ \\dv+ \\dm+ \\ds+ \\dE+ \\dtS·pg_am* \\dt·(parts|lists)_[ad] \\dt·documented|o[rd]+s \\l+·template? \\db \\db+·pg_default \\dn+ \\dnS+ \
          \\dp \\z·other.* \\dp·documented \\ddp \\ddp·other \\du+ \\duS·pg_read* \\dg·bob \\drds \\drds·alice \\drds·none* \\dl \\dl+ \\lo_list \\dT+ \\dT+·*.posint \\dT·int4[] \
-         \\dT·integer \\dD \\dD+ \\dD·la* \\dC·pair \\dC+·pair \\dC·jsonb \\dO \\dO+·plain \\dOS·*.C \\da \\da·sum \\df \\df+ \\dfn \\dfa \\dft \\dfpw \\df·*.hidden \\df·abs \\df+·added \\do \\do+·*.### \
+         \\dT·integer \\dD \\dD+ \\dD·la* \\dC·pair \\dC+·pair \\dC·jsonb \\dO \\dO+·plain \\dOS·*.C \\da \\da·sum \\df \\df+ \\dfn \\dfa \\dft \\dfpw \\df·*.hidden \\df·abs \\df·*·mood \\df·abs·float8 \\df·substr·text·int·- \\df·pi·- \\df·added·int·pg_catalog.int* \\do·-·-·numeric \\do·!!!·text \\do·-·date·int4 \\drds·bob·other \\drds·*·other \\df+·added \\do \\do+·*.### \
          \\do·!!! \\dL \\dLS+ \\dL·sql \\dy \\dy+ \\dA \\dA+·h* \\dx \\dx·pl* \\dew \\dew+ \\des \\des+ \\deu \\deu+ \\det \\det+ \\dRp \\dRs \\dRs+ \\dF \\dF·own \\dFd·s* \\dFd+·stems \\dFp \
          \\dFt \\dFt+·sn* \\sf·added \\sf·listed(numeric[]) \\sf+·other.hidden \\sf·done \\sv·v \\sv·checked \\sv+·checked \\dx·a.b \\dn·a.b.c";
     let relations = "customers orders parts parts_2024 parts_d lists lists_a hashes hashes_0 parent child v mv loose owned \

@@ -166,15 +166,15 @@ impl Shell {
         Ok(())
     }
 
-    /// `\d` and its kin, once for each pattern.
+    /// `\d` and its kin, once for each pattern, but where further ones say more of the first.
     fn describe(&mut self, name: &str, words: &[String]) -> Result<()> {
-        let patterns: Vec<Option<String>> = match words {
-            [] => vec![None],
-            words => words.iter().cloned().map(Some).collect(),
+        let patterns: Vec<Vec<String>> = match words {
+            words if words.is_empty() || describe::takes_several(name) => vec![words.to_vec()],
+            words => words.iter().map(|word| vec![word.clone()]).collect(),
         };
-        for pattern in patterns {
+        for patterns in patterns {
             let mut style = self.style.clone();
-            if name.trim_end_matches(['+', 'S']) == "d" && pattern.is_some() {
+            if name.trim_end_matches(['+', 'S']) == "d" && !patterns.is_empty() {
                 // The columns of a relation stay side by side, as what follows them would be read as a part of the last.
                 style.expanded = Expanded::Off;
             }
@@ -184,7 +184,7 @@ impl Shell {
             let name = name.to_owned();
             let found = interruptible(move |cancel| {
                 let asking = Asking { session: &session, runtime: &runtime, cancel };
-                describe::describe(&asking, &name, pattern.as_deref())
+                describe::describe(&asking, &name, &patterns)
             });
             match found {
                 Ok(found) => {
@@ -203,7 +203,7 @@ impl Shell {
         Ok(())
     }
 
-    /// `\\sf` and `\\sv`.
+    /// `\sf` and `\sv`.
     fn show_source(&mut self, name: &str, object: &str) -> Result<()> {
         if object.is_empty() {
             self.complain(format!("\\{name}: missing required argument"));

@@ -16,6 +16,8 @@ pub(super) struct Asked<'a> {
     pub(super) is_verbose: bool,
     pub(super) shows_system: bool,
     pub(super) pattern: &'a Pattern,
+    /// What further patterns mean: types of arguments, of which `None` is none, or databases.
+    pub(super) others: &'a [Option<Pattern>],
     /// The version of the server.
     pub(super) major: u32,
 }

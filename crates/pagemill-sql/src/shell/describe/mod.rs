@@ -80,44 +80,71 @@ fn letters(name: &str) -> String {
     name.replace(['+', 'S'], "")
 }
 
-fn asked<'a>(name: &str, letters: &'a str, pattern: &'a Pattern, major: u32) -> Asked<'a> {
+/// What is asked of the catalogs of a version, by a command of these letters.
+fn asked<'a>(name: &str, letters: &'a str, patterns: &'a Patterns, major: u32) -> Asked<'a> {
     let (is_verbose, shows_system) = (name.contains('+'), name.contains('S'));
-    Asked { letters, is_verbose, shows_system, pattern, major }
+    let Patterns { first: pattern, others } = patterns;
+    Asked { letters, is_verbose, shows_system, pattern, others, major }
+}
+
+/// What follows a command.
+#[derive(Default)]
+struct Patterns {
+    first: Pattern,
+    others: Vec<Option<Pattern>>,
+}
+
+impl Patterns {
+    fn parse(letters: &str, words: &[String]) -> Result<Self, String> {
+        let (first, others) = match words {
+            [] => (None, words),
+            [first, others @ ..] => (Some(first.as_str()), others),
+        };
+        let first = match letters {
+            "dT" => Pattern::parse_type(first),
+            _ => Pattern::parse(first),
+        };
+        let other = |word: &String| match (letters, word.as_str()) {
+            ("drds", word) => Pattern::parse(Some(word)).map(Some),
+            (_, "-") => Ok(None),
+            (_, word) => Pattern::parse_type(Some(word)).map(Some),
+        };
+        let others = others.iter().map(other).collect::<Result<_, String>>()?;
+        Ok(Self { first: first?, others })
+    }
+}
+
+/// Whether what follows a command is one question: a pattern, and others that say more.
+pub(super) fn takes_several(name: &str) -> bool {
+    let letters = letters(name);
+    letters.starts_with("df") || matches!(letters.as_str(), "do" | "drds")
 }
 
 /// The commands that are answered here.
 pub(super) fn is_known(name: &str) -> bool {
-    let (letters, pattern) = (letters(name), Pattern::default());
+    let (letters, patterns) = (letters(name), Patterns::default());
     // Which version it is asked of makes no difference.
-    lists::list(&asked(name, &letters, &pattern, 0)).is_some()
+    lists::list(&asked(name, &letters, &patterns, 0)).is_some()
 }
 
 /// What a command shows.
 ///
 /// # Errors
 /// When a catalog cannot be read; what is not supported here.
-pub(super) fn describe(
-    asking: &Asking<'_>,
-    name: &str,
-    pattern: Option<&str>,
-) -> Result<Described> {
+pub(super) fn describe(asking: &Asking<'_>, name: &str, words: &[String]) -> Result<Described> {
     let letters = letters(name);
-    let parsed = match letters.as_str() {
-        "dT" => Pattern::parse_type(pattern),
-        _ => Pattern::parse(pattern),
-    };
-    let parsed = match parsed {
-        Ok(parsed) => parsed,
+    let patterns = match Patterns::parse(&letters, words) {
+        Ok(patterns) => patterns,
         Err(message) => return Ok(Described::message(message)),
     };
-    if letters == "d" && pattern.is_some() {
-        return relations(asking, &parsed, name.contains('+'));
+    if letters == "d" && !words.is_empty() {
+        return relations(asking, &patterns.first, name.contains('+'));
     }
     let major = asking.session.catalog().database().cluster().version().major();
-    match lists::list(&asked(name, &letters, &parsed, major)) {
+    match lists::list(&asked(name, &letters, &patterns, major)) {
         None => Ok(Described::message(format!("\\{name} is not supported here"))),
         Some(Err(message)) => Ok(Described::message(message)),
-        Some(Ok(list)) => shown(asking, &list, &parsed),
+        Some(Ok(list)) => shown(asking, &list, &patterns.first),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a role of the system's is shown only where it is asked for.
 
-use super::super::list::{Asked, List, Named};
+use super::super::list::{Asked, List, Named, matching};
 
 pub(super) fn roles(asked: &Asked<'_>) -> Result<List, String> {
     let words = "concat_ws(', ', CASE WHEN r.rolsuper THEN 'Superuser' END, \
@@ -35,6 +35,14 @@ pub(super) fn settings(asked: &Asked<'_>) -> Result<List, String> {
     let list = List::new("List of settings", from, "1, 2")
         .columns(&[("Role", "r.rolname"), ("Database", "d.datname")])
         .columns(&[("Settings", "array_to_string(s.setconfig, E'\\n')")])
-        .named(asked, &Named { names: &["r.rolname"], ..Named::default() })?;
-    Ok(list.or_absent("settings"))
+        .named(asked, &Named { names: &["r.rolname"], ..Named::default() })?
+        .or_absent("settings");
+    let of_databases = Named { names: &["d.datname"], ..Named::default() };
+    Ok(match asked.others {
+        [Some(database), ..] => match matching(database, &of_databases)? {
+            Some(condition) => list.only(condition),
+            None => list,
+        },
+        _ => list,
+    })
 }

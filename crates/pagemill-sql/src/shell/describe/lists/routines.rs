@@ -2,7 +2,9 @@
 //!
 //! Invariant: without any letters of kinds, functions of all kinds are shown.
 
-use super::super::list::{Asked, List, Named};
+use super::super::list::{Asked, List, Named, matching};
+use super::super::pattern::Pattern;
+use super::types::of_types;
 use super::{ACCESS, acl};
 
 const FUNCTIONS: &str = "pg_proc p LEFT JOIN pg_namespace n ON n.oid = p.pronamespace";
@@ -38,6 +40,18 @@ fn of_functions() -> Named {
     Named { schema: Some("n.nspname"), names: &["p.proname"], visible }
 }
 
+/// The condition that a type is the one that a pattern means; without a pattern, that there is none.
+fn is_type(of: &str, pattern: Option<&Pattern>) -> Result<String, String> {
+    let meant = match pattern {
+        None => return Ok(format!("coalesce({of}, 0) = 0")),
+        Some(pattern) => matching(pattern, &of_types())?,
+    };
+    let meant = meant.unwrap_or_else(|| "true".to_owned());
+    Ok(format!(
+        "{of} IN (SELECT t.oid FROM pg_type t LEFT JOIN pg_namespace n ON n.oid = t.typnamespace WHERE {meant})"
+    ))
+}
+
 /// Functions of these kinds.
 pub(super) fn functions(asked: &Asked<'_>, kinds: &str) -> Result<List, String> {
     let kind = "CASE p.prokind WHEN 'a' THEN 'agg' WHEN 'w' THEN 'window' WHEN 'p' THEN 'proc' ELSE 'func' END";
@@ -65,10 +79,12 @@ pub(super) fn functions(asked: &Asked<'_>, kinds: &str) -> Result<List, String> 
         .columns_if(asked.is_verbose, &more)
         .without_system(asked, "n.nspname")
         .named(asked, &of_functions())?;
-    Ok(match of_kinds(kinds) {
-        Some(condition) => list.only(condition),
-        None => list,
-    })
+    let argument = |(at, pattern): (usize, &Option<Pattern>)| {
+        is_type(&format!("p.proargtypes[{at}]"), pattern.as_ref())
+    };
+    let arguments = asked.others.iter().enumerate().map(argument);
+    let conditions = of_kinds(kinds).map(Ok).into_iter().chain(arguments);
+    conditions.into_iter().try_fold(list, |list, condition| Ok(list.only(condition?)))
 }
 
 pub(super) fn aggregates(asked: &Asked<'_>) -> Result<List, String> {
@@ -90,13 +106,20 @@ pub(super) fn operators(asked: &Asked<'_>) -> Result<List, String> {
         "coalesce(obj_description(o.oid, 'pg_operator'), obj_description(o.oprcode, 'pg_proc'))";
     let visible = Some("pg_operator_is_visible(o.oid)");
     let from = "pg_operator o LEFT JOIN pg_namespace n ON n.oid = o.oprnamespace";
-    List::new("List of operators", from, "1, 2, 3, 4")
+    let list = List::new("List of operators", from, "1, 2, 3, 4")
         .columns(&[("Schema", "n.nspname"), ("Name", "o.oprname"), ("Left arg type", left)])
         .columns(&[("Right arg type", right), ("Result type", "format_type(o.oprresult, NULL)")])
         .columns_if(asked.is_verbose, &[("Function", "o.oprcode")])
         .columns(&[("Description", comment)])
         .without_system(asked, "n.nspname")
-        .named(asked, &Named { schema: Some("n.nspname"), names: &["o.oprname"], visible })
+        .named(asked, &Named { schema: Some("n.nspname"), names: &["o.oprname"], visible })?;
+    // One type is that of the operand of a prefix operator.
+    let operands = match asked.others {
+        [] => return Ok(list),
+        [right] => (None, right.as_ref()),
+        [left, right, ..] => (left.as_ref(), right.as_ref()),
+    };
+    Ok(list.only(is_type("o.oprleft", operands.0)?).only(is_type("o.oprright", operands.1)?))
 }
 
 pub(super) fn languages(asked: &Asked<'_>) -> Result<List, String> {

@@ -39,7 +39,7 @@ pub(super) fn types(asked: &Asked<'_>) -> Result<List, String> {
 }
 
 /// What a pattern of types is held against.
-fn of_types() -> Named {
+pub(super) fn of_types() -> Named {
     let visible = Some("pg_type_is_visible(t.oid)");
     let names = &["t.typname", "format_type(t.oid, NULL)"];
     Named { schema: Some("n.nspname"), names, visible }
