@@ -171,12 +171,11 @@ impl Catalog {
 
 /// Whether what a function gives depends on rights that are not followed here.
 pub(crate) fn concerns_rights(function: &FunctionRow) -> bool {
-    const NAMES: [&str; 5] = [
+    const NAMES: [&str; 4] = [
         "pg_database_size",
         "pg_tablespace_size",
         "pg_sequence_last_value",
         "pg_get_sequence_data",
-        "lo_get",
     ];
     NAMES.contains(&function.name.as_str())
 }

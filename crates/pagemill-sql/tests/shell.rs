@@ -25,6 +25,11 @@ impl Both {
         let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
         let mut server = TestCluster::create(&install, &options)?;
         server.psql("postgres", "create database other")?;
+        server.psql(
+            "postgres",
+            "create database icu template template0 locale_provider icu icu_locale 'en'",
+        )?;
+        server.psql("icu", "create table documented (a int); create function f(text) returns text language sql as 'select $1'")?;
         server.psql("postgres", TABLES)?;
         server.stop()?;
         let scratch = tempfile::tempdir()?;
@@ -210,6 +215,12 @@ fn lists_are_those_of_psql(both: &Both) -> Result<()> {
             "\\d ruled\n\\d+ ruled",
         ],
     )?;
+    // Under a collation that is not followed here, too.
+    let lists = "\\d doc*\n\\dt [[:alpha:]]*\n\\df\n\\da sum\n\\do ||\n\\dT int4\n\\dC jsonb\n\\dn\n\\dp\n\\ddp\n\\sf f";
+    let output = fed(&mut both.program(), &format!("\\c icu\n{lists}"))?;
+    let shown = String::from_utf8(output.stdout)?;
+    ensure!(output.status.success() && output.stderr.is_empty(), "{shown}{:?}", output.stderr);
+    ensure!(shown.contains("List of functions") && shown.contains("AS $function$select $1"));
     let output = both.piped("\\dt nothing*\n\\dn a.b\n\\d nowhere\n\\sf nowhere\n\\sv odd")?;
     let said = String::from_utf8(output.stderr)?;
     for message in [

@@ -112,7 +112,7 @@ grant usage on foreign server far to maker with grant option;
 revoke usage on language plpgsql from public;
 grant usage on language plpgsql to holders;
 grant create on tablespace pg_default to maker;
-select lo_create(4711);
+select lo_create(4711); select lo_from_bytea(4713, 'kept'); select lo_put(4711, 0, 'open');
 grant select on large object 4711 to holders;
 alter default privileges in schema open grant select on tables to outsider;
 create table open.by_default (i int);

@@ -90,3 +90,6 @@ select role_name, grantee from information_schema.applicable_roles order by 1, 2
 select role_name from information_schema.enabled_roles order by 1;
 select routine_name, grantee from information_schema.routine_privileges where routine_schema = 'open' order by 1, 2;
 select object_name, object_type, grantee from information_schema.usage_privileges where object_schema = 'open' or object_schema is null order by 1, 2, 3;
+select lo_get(4711), lo_get(4711, 1, 2);
+select lo_get(4713);
+select lo_get(4712);

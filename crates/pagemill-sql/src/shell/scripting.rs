@@ -18,7 +18,7 @@ pub(super) fn is_of_branches(name: &str) -> bool {
     matches!(name, "if" | "elif" | "else" | "endif")
 }
 
-/// Variables that psql looks at, and that change nothing here; and what may be asked of them all the same.
+/// Variables that psql looks at and nobody does here, each with the one value that asks for nothing.
 const WITHOUT_EFFECT: [(&str, &str); 4] =
     [("ECHO", "none"), ("ECHO_HIDDEN", "off"), ("SINGLELINE", "off"), ("SINGLESTEP", "off")];
 
@@ -121,9 +121,13 @@ impl Shell {
         self.last = Some(text.clone());
         let (session, runtime) = (self.session.clone(), self.runtime.clone());
         let answer = interruptible(move |cancel| {
-            Asking { session: &session, runtime: &runtime, cancel }.table(&text)
+            Asking { session: &session, runtime: &runtime, cancel }.answers(&text)
         });
-        match answer {
+        let accounted = answer.and_then(|(table, answers)| {
+            answers.iter().try_for_each(|answer| self.account(answer))?;
+            Ok(table)
+        });
+        match accounted {
             Ok(table) => self.row_to_variables(prefix, &table),
             Err(error) => self.tell(error)?,
         }
@@ -145,7 +149,6 @@ impl Shell {
                 None => self.variables.unset(&name),
             }
         }
-        self.variables.set("ROW_COUNT", "1".to_owned());
         self.has_succeeded();
     }
 

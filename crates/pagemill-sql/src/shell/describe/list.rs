@@ -4,7 +4,8 @@
 //! "dt+" "ord*" ─► Asked ─► lists ─► List ──sql──► the session ─► a table with a title
 //! ```
 //!
-//! Invariant: what a user typed stands in a query only within quotes.
+//! Invariants: what a user typed stands in a query only within quotes; what a list is sorted and searched by are bytes, so that it is
+//! there whatever the database's collation is.
 
 use super::pattern::Pattern;
 use crate::functions::text::quote_literal;
@@ -119,13 +120,13 @@ pub(super) fn matching(pattern: &Pattern, named: &Named) -> Result<Option<String
     let mut all = Vec::new();
     if let Some(regex) = pattern.name().filter(|regex| *regex != "^(.*)$" && *regex != "^()$") {
         let regex = quote_literal(regex);
-        let any = named.names.iter().map(|name| format!("({name})::text ~ {regex}"));
+        let any = named.names.iter().map(|name| format!("({name})::text COLLATE \"C\" ~ {regex}"));
         all.push(format!("({})", any.collect::<Vec<_>>().join(" OR ")));
     }
     match (pattern.schema(), named.schema) {
         (Some("^()$" | "^(.*)$"), Some(_)) => {}
         (Some(regex), Some(schema)) => {
-            all.push(format!("({schema})::text ~ {}", quote_literal(regex)));
+            all.push(format!("({schema})::text COLLATE \"C\" ~ {}", quote_literal(regex)));
         }
         (Some(_), None) => {
             let text = pattern.text().unwrap_or_default();

@@ -31,7 +31,7 @@ use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::system::comments;
 use crate::output::{Table, TableSink};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use list::{Asked, List};
 use names::{Class, Names};
 use pattern::Pattern;
@@ -62,16 +62,31 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// The answer to a statement.
+    /// The rows of the last statement of a text, and what there is to say of each.
     ///
     /// # Errors
-    /// What the statement fails by.
-    pub(super) fn table(&self, sql: &str) -> Result<Table> {
+    /// What a statement fails by.
+    pub(super) fn answers(&self, sql: &str) -> Result<(Table, Vec<Answer>)> {
         let mut sink = TableSink::default();
+        let mut answers = Vec::new();
         for statement in Session::parse(sql)? {
-            self.runtime.block_on(self.session.run_with(&statement, &mut sink, self.cancel))?;
+            let run = self.session.run_with(&statement, &mut sink, self.cancel);
+            answers.push(self.runtime.block_on(run)?);
         }
-        Ok(sink.table)
+        Ok((sink.table, answers))
+    }
+
+    /// What a query of the catalogs has. Damage in them is an error, even where that in tables is to be skipped: nothing is told of half
+    /// a catalog.
+    ///
+    /// # Errors
+    /// What the query fails by.
+    fn table(&self, sql: &str) -> Result<Table> {
+        let (table, answers) = self.answers(sql)?;
+        match answers.iter().flat_map(|answer| &answer.losses).next() {
+            None => Ok(table),
+            Some(loss) => Err(StatementError::new(SqlState::DATA_CORRUPTED, loss.clone()).into()),
+        }
     }
 }
 

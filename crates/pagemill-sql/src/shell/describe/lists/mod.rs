@@ -64,6 +64,11 @@ pub(super) fn list(asked: &Asked<'_>) -> Option<Result<List, String>> {
     })
 }
 
+/// A text that a list is sorted by.
+fn by_bytes(text: &str) -> String {
+    format!("({text}) COLLATE \"C\"")
+}
+
 /// An access list as an item a line.
 fn acl(column: &str) -> String {
     format!("array_to_string({column}, E'\\n')")

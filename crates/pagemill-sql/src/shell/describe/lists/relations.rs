@@ -3,7 +3,7 @@
 //! Invariant: a relation that is hidden behind another of its name is shown only where its schema is asked for.
 
 use super::super::list::{Asked, List, Named};
-use super::{ACCESS, acl};
+use super::{ACCESS, acl, by_bytes};
 
 /// The version in which a column of locales that are not the C library's has another name.
 const OTHER_LOCALES: u32 = 17;
@@ -154,7 +154,7 @@ pub(super) fn default_privileges(asked: &Asked<'_>) -> Result<List, String> {
     let from = "pg_default_acl d LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace";
     List::new("Default access privileges", from, "1, 2, 3")
         .columns(&[("Owner", "pg_get_userbyid(d.defaclrole)"), ("Schema", "n.nspname")])
-        .columns(&[("Type", kind), (ACCESS, &acl("d.defaclacl"))])
+        .columns(&[("Type", &by_bytes(kind)), (ACCESS, &acl("d.defaclacl"))])
         .named(
             asked,
             &Named { names: &["n.nspname", "pg_get_userbyid(d.defaclrole)"], ..Named::default() },

@@ -5,7 +5,7 @@
 use super::super::list::{Asked, List, Named, matching};
 use super::super::pattern::Pattern;
 use super::types::of_types;
-use super::{ACCESS, acl};
+use super::{ACCESS, acl, by_bytes};
 
 const FUNCTIONS: &str = "pg_proc p LEFT JOIN pg_namespace n ON n.oid = p.pronamespace";
 
@@ -75,7 +75,8 @@ pub(super) fn functions(asked: &Asked<'_>, kinds: &str) -> Result<List, String> 
     let list = List::new("List of functions", FUNCTIONS, "1, 2, 4")
         .columns(&[("Schema", "n.nspname"), ("Name", "p.proname")])
         .columns(&[("Result data type", "pg_get_function_result(p.oid)")])
-        .columns(&[("Argument data types", "pg_get_function_arguments(p.oid)"), ("Type", kind)])
+        .columns(&[("Argument data types", &by_bytes("pg_get_function_arguments(p.oid)"))])
+        .columns(&[("Type", kind)])
         .columns_if(asked.is_verbose, &more)
         .without_system(asked, "n.nspname")
         .named(asked, &of_functions())?;
@@ -92,7 +93,7 @@ pub(super) fn aggregates(asked: &Asked<'_>) -> Result<List, String> {
     List::new("List of aggregate functions", FUNCTIONS, "1, 2, 4")
         .columns(&[("Schema", "n.nspname"), ("Name", "p.proname")])
         .columns(&[("Result data type", "format_type(p.prorettype, NULL)")])
-        .columns(&[("Argument data types", arguments)])
+        .columns(&[("Argument data types", &by_bytes(arguments))])
         .columns(&[("Description", "obj_description(p.oid, 'pg_proc')")])
         .only("p.prokind = 'a'")
         .without_system(asked, "n.nspname")
@@ -107,8 +108,13 @@ pub(super) fn operators(asked: &Asked<'_>) -> Result<List, String> {
     let visible = Some("pg_operator_is_visible(o.oid)");
     let from = "pg_operator o LEFT JOIN pg_namespace n ON n.oid = o.oprnamespace";
     let list = List::new("List of operators", from, "1, 2, 3, 4")
-        .columns(&[("Schema", "n.nspname"), ("Name", "o.oprname"), ("Left arg type", left)])
-        .columns(&[("Right arg type", right), ("Result type", "format_type(o.oprresult, NULL)")])
+        .columns(&[
+            ("Schema", "n.nspname"),
+            ("Name", "o.oprname"),
+            ("Left arg type", &by_bytes(left)),
+        ])
+        .columns(&[("Right arg type", &by_bytes(right))])
+        .columns(&[("Result type", "format_type(o.oprresult, NULL)")])
         .columns_if(asked.is_verbose, &[("Function", "o.oprcode")])
         .columns(&[("Description", comment)])
         .without_system(asked, "n.nspname")

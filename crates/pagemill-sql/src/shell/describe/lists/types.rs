@@ -3,7 +3,7 @@
 //! Invariant: a type is found by the name that the catalogs have and by the one that SQL has.
 
 use super::super::list::{Asked, List, Named, matching};
-use super::{ACCESS, acl};
+use super::{ACCESS, acl, by_bytes};
 
 /// The version from which a collation's locale has a name of its own.
 const OTHER_LOCALES: u32 = 17;
@@ -25,7 +25,7 @@ pub(super) fn types(asked: &Asked<'_>) -> Result<List, String> {
         "pg_type t LEFT JOIN pg_namespace n ON n.oid = t.typnamespace",
         "1, 2",
     )
-    .columns(&[("Schema", "n.nspname"), ("Name", "format_type(t.oid, NULL)")])
+    .columns(&[("Schema", "n.nspname"), ("Name", &by_bytes("format_type(t.oid, NULL)"))])
     .columns_if(asked.is_verbose, &more)
     .columns(&[("Description", "obj_description(t.oid, 'pg_type')")])
     .only("t.typrelid = 0 OR t.typrelid IN (SELECT c.oid FROM pg_class c WHERE c.relkind = 'c')")
@@ -89,8 +89,8 @@ pub(super) fn casts(asked: &Asked<'_>) -> Result<List, String> {
         visible: Some("pg_type_is_visible(tt.oid)"),
     };
     let list = List::new("List of casts", from, "1, 2")
-        .columns(&[("Source type", "format_type(c.castsource, NULL)")])
-        .columns(&[("Target type", "format_type(c.casttarget, NULL)")])
+        .columns(&[("Source type", &by_bytes("format_type(c.castsource, NULL)"))])
+        .columns(&[("Target type", &by_bytes("format_type(c.casttarget, NULL)"))])
         .columns(&[("Function", function), ("Implicit?", context)])
         .columns_if(asked.is_verbose, &[("Description", "obj_description(c.oid, 'pg_cast')")]);
     Ok(match (matching(asked.pattern, &source)?, matching(asked.pattern, &target)?) {
