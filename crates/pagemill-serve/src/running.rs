@@ -113,7 +113,11 @@ pub enum RowForm {
 /// Writes them.
 enum RowPrinter {
     Data(ValuePrinter),
-    Copy(Box<CopyPrinter>),
+    Copy {
+        printer: Box<CopyPrinter>,
+        /// What goes before the next row, in its message.
+        before: Vec<u8>,
+    },
 }
 
 impl RowPrinter {
@@ -124,16 +128,20 @@ impl RowPrinter {
                 Self::Data(ValuePrinter::new(catalog, columns, |at| formats.is_binary(at))?)
             }
             RowForm::Copy(form) => {
-                Self::Copy(Box::new(CopyPrinter::new(catalog, columns, form.clone())?))
+                let printer = Box::new(CopyPrinter::new(catalog, columns, form.clone())?);
+                Self::Copy { printer, before: Vec::new() }
             }
         })
     }
 
     /// What stands before the rows.
-    fn header(&self, columns: &[AnswerColumn]) -> Chunk {
+    fn header(&mut self, columns: &[AnswerColumn]) -> Chunk {
         let mut header = Vec::new();
-        if let Self::Copy(printer) = self {
+        if let Self::Copy { printer, before } = self {
             printer.header(columns, &mut header);
+            if printer.header_is_part_of_row() {
+                *before = std::mem::take(&mut header);
+            }
         }
         let mut chunk = Chunk { bytes: Vec::new(), ends: Vec::new() };
         chunk.copy_data(&header);
@@ -141,9 +149,10 @@ impl RowPrinter {
     }
 
     /// What stands behind them.
-    fn trailer(&self, chunk: &mut Chunk) {
+    fn trailer(&mut self, chunk: &mut Chunk) {
         let mut trailer = Vec::new();
-        if let Self::Copy(printer) = self {
+        if let Self::Copy { printer, before } = self {
+            trailer = std::mem::take(before);
             printer.trailer(&mut trailer);
         }
         chunk.copy_data(&trailer);
@@ -159,7 +168,10 @@ impl RowPrinter {
             Self::Data(printer) => out.row(batch.num_columns(), |column, value| {
                 printer.print(batch, (row, column), value)
             }),
-            Self::Copy(printer) => out.try_message(b'd', |out| printer.row(batch, row, out)),
+            Self::Copy { printer, before } => out.try_message(b'd', |out| {
+                out.append(before);
+                printer.row(batch, row, out)
+            }),
         }
     }
 }

@@ -151,7 +151,7 @@ fn holds_rows(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
 }
 
 /// How much the tables of a plan have on disk. Rows that functions make are not known beforehand.
-fn scanned_bytes(plan: &Arc<dyn ExecutionPlan>) -> Result<usize> {
+pub(crate) fn scanned_bytes(plan: &Arc<dyn ExecutionPlan>) -> Result<usize> {
     let mut bytes = 0_u64;
     plan.apply(|node| {
         let source = node.downcast_ref::<DataSourceExec>();

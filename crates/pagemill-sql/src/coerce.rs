@@ -84,10 +84,13 @@ pub(crate) fn coerce(
                 let message = "input of anonymous composite types is not implemented";
                 Err(StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, message).into())
             }
-            Some(text) => fit(catalog, constant(catalog, first, text)?, target, context),
+            Some(text) => {
+                let made = constant(catalog, first, text)?;
+                fit(catalog, as_collated(made, &typed), target, context)
+            }
             None => {
                 text_form::check_null(catalog, target)?;
-                null_of(catalog, target)
+                Ok(as_collated(null_of(catalog, target)?, &typed))
             }
         };
     }
@@ -97,6 +100,15 @@ pub(crate) fn coerce(
     }
     let converted = convert(catalog, typed, target, context)?;
     fit(catalog, converted, target, context)
+}
+
+/// A literal with the collation that was said of it, where its type has one.
+fn as_collated(mut made: Typed, literal: &Typed) -> Typed {
+    if literal.is_collated && made.ty.collation != Oid(0) {
+        made.ty.collation = literal.ty.collation;
+        made.is_collated = true;
+    }
+    made
 }
 
 fn convert(

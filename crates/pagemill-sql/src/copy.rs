@@ -158,6 +158,9 @@ fn unquoted(word: &str) -> Result<String> {
     if let Some(inner) = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
         return Ok(inner.replace("''", "'"));
     }
+    if let Some(name) = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')) {
+        return Ok(name.replace("\"\"", "\""));
+    }
     if !word.starts_with(['e', 'E']) || !word[1..].starts_with('\'') {
         return Ok(word.to_owned());
     }

@@ -138,7 +138,10 @@ impl NestedQuery {
     pub(crate) fn of(self, values: Vec<Expr>, nested: Arc<Nested>) -> Expr {
         assert_eq!(values.len(), self.outer.len(), "a value stands for each column");
         // Not the same for equal values: nothing of the optimizer's is to run it.
-        let signature = Signature::any(values.len(), Volatility::Volatile);
+        let signature = match values.len() {
+            0 => Signature::nullary(Volatility::Volatile),
+            count => Signature::any(count, Volatility::Volatile),
+        };
         let function = ScalarUDF::new_from_impl(Apply {
             query: Arc::new(self),
             nested,

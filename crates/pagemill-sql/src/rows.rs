@@ -9,13 +9,11 @@ use arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt as _;
-use pagemill_types::builtin::oid;
 
 use crate::admission::Turn;
 use crate::error::Result;
 use crate::scan::ScanContext;
 use crate::session::{Answer, AnswerColumn};
-use crate::types::PgType;
 
 /// Rows to be pulled.
 pub struct Rows {
@@ -54,19 +52,14 @@ impl Rows {
 
     /// Lines of text as the rows of one column.
     pub(crate) fn of_lines<'l>(
-        name: &str,
+        column: AnswerColumn,
         lines: impl Iterator<Item = &'l str>,
         scans: Arc<ScanContext>,
     ) -> Result<Self> {
         let lines: StringArray = lines.map(Some).collect();
-        let batch = RecordBatch::try_from_iter([(name, Arc::new(lines) as _)]);
-        let columns = Arc::new([Self::line_column(name)]);
+        let batch = RecordBatch::try_from_iter([(&*column.name, Arc::new(lines) as _)]);
+        let columns = Arc::new([column]);
         Ok(Self::of_batches(columns, vec![batch.map_err(DataFusionError::from)?], scans))
-    }
-
-    /// The column of such lines.
-    pub(crate) fn line_column(name: &str) -> AnswerColumn {
-        AnswerColumn::computed(name, PgType::new(oid::TEXT))
     }
 
     /// The columns.

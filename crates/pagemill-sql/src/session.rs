@@ -4,6 +4,7 @@
 
 mod answer;
 mod engine;
+mod explain;
 #[cfg(feature = "workers")]
 mod on_workers;
 mod parsing;
@@ -41,6 +42,7 @@ pub use crate::statement_memory::StatementMemory;
 pub use crate::typed::ColumnOrigin;
 
 pub use answer::{Answer, AnswerColumn, AnswerSink};
+use explain::Explained;
 use parsing::refuse;
 pub use prepared::Prepared;
 use prepared::ShapePlans;
@@ -426,13 +428,15 @@ impl Session {
             Statement::Explain {
                 describe_alias: DescribeAlias::Explain,
                 analyze,
+                options,
                 statement,
                 ..
             } => {
                 let Statement::Query(query) = &**statement else {
                     return unsupported("EXPLAIN of anything but a query");
                 };
-                self.explain((query, &given), *analyze, cancel).await
+                let asked = Explained::of(*analyze, options.as_deref())?;
+                self.explain((query, &given), asked, cancel).await
             }
             other => refuse(other),
         }

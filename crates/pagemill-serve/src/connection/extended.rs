@@ -293,6 +293,14 @@ impl Connection {
                     .cursor(&fetch.name)
                     .and_then(|bound| nothing(bound.statement.prepared.columns.clone())));
             }
+            Some(Command::Declare { query, .. }) => {
+                // It takes values for its query, whose rows come with FETCH.
+                let query = Command::Query(query.clone());
+                let prepared = Box::pin(self.prepared(Some(&query), types)).await?;
+                return Ok(
+                    prepared.map(|query| Prepared::of_columns(Vec::new()).with_types(query.types))
+                );
+            }
             _ => return Ok(nothing(Arc::default())),
         };
         if let Err(error) = self.follow_settings().await {

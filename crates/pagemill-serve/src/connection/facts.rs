@@ -19,6 +19,7 @@ pub(super) struct Connected<'c> {
     pub(super) process: i32,
     pub(super) client: Option<SocketAddr>,
     pub(super) server: Option<SocketAddr>,
+    pub(super) identity: Option<String>,
     pub(super) cluster: &'c Arc<str>,
 }
 
@@ -28,6 +29,7 @@ pub(super) fn facts(server: &Server, opened: &Opened, own: &Connected<'_>) -> Ar
     Arc::new(ServerFacts {
         process: own.process,
         client: own.client,
+        identity: own.identity.clone(),
         server: own.server,
         started: server.started(),
         loaded: opened.since(),

@@ -71,7 +71,9 @@ impl Connection {
                 Ok(executed) => self.query(executed).await,
                 Err(error) => Ok(Err(error)),
             },
-            Command::Declare { name, query, options } => self.declare(name, query, options).await,
+            Command::Declare { name, query, options } => {
+                self.declare((name, query, options), &[]).await
+            }
             Command::Fetch(fetch) => self.fetch_described(&fetch).await,
             other => Ok(self.control(other).await),
         }

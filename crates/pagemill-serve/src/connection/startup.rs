@@ -104,6 +104,8 @@ pub(super) async fn enter(
         process: registration.process,
         client: channel.address,
         server: channel.server_address,
+        // Over TCP all have proved it so.
+        identity: channel.address.map(|_| format!("scram-sha-256:{user}")),
         cluster: cluster.name(),
     };
     let facts = facts(server, &channel.opened, &connected);

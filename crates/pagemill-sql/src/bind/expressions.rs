@@ -43,6 +43,7 @@ impl Binder<'_> {
             {
                 self.keyword(&ident.value.to_ascii_lowercase())
             }
+            Syntax::Identifier(ident) if self.is_system_user(ident) => self.keyword("system_user"),
             Syntax::Identifier(ident) if ident.value == NO_COLUMN => {
                 unsupported("a select list without columns in this place")
             }
@@ -138,6 +139,7 @@ impl Binder<'_> {
             Syntax::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
+            Syntax::QualifiedWildcard(name, _) => self.row_by_star(name),
             Syntax::Collate { expr, collation } => self.collate(expr, collation),
             Syntax::Array(array) if array.named => self.array_of(&array.elem, None),
             Syntax::CompoundFieldAccess { root, access_chain } => self.part_of(root, access_chain),
@@ -454,10 +456,12 @@ impl Binder<'_> {
 
     fn collate(&mut self, expr: &Syntax, name: &sqlparser::ast::ObjectName) -> Result<Typed> {
         let mut typed = self.expr(expr)?;
-        if typed.literal.is_some() {
+        // What type a literal is of is not said by its collation.
+        let is_untyped = typed.literal.is_some() && typed.parameter.is_none();
+        if typed.literal.is_some() && !is_untyped {
             typed = coerce(&self.catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit)?;
         }
-        if typed.ty.collation == Oid(0) {
+        if typed.ty.collation == Oid(0) && !is_untyped {
             let of = self.catalog.type_name(typed.ty.oid);
             let message = format!("collations are not supported by type {of}");
             return fail(SqlState::DATATYPE_MISMATCH, message);

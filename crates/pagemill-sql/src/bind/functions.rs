@@ -83,6 +83,22 @@ fn named(argument: &FunctionArg) -> Option<(&Ident, &Syntax)> {
     }
 }
 
+/// The places of a second that are asked of a word for the time, as of `CURRENT_TIME(0)`.
+fn clock_places(name: &str, call: &Function) -> Option<i32> {
+    const CLOCKS: [&str; 4] = ["current_time", "current_timestamp", "localtime", "localtimestamp"];
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Value(value)))] = &list.args[..] else {
+        return None;
+    };
+    let Value::Number(number, _) = &value.value else { return None };
+    number.parse().ok().filter(|_| CLOCKS.contains(&name))
+}
+
+/// A literal alone, whose type nothing says.
+fn is_untyped(arguments: &[Typed]) -> bool {
+    matches!(arguments, [only] if only.literal.is_some() && only.parameter.is_none())
+}
+
 impl Binder<'_> {
     pub(super) fn function(&mut self, call: &Function) -> Result<Typed> {
         let (schema, name) = self.function_name(call)?;
@@ -91,6 +107,13 @@ impl Binder<'_> {
         }
         if schema.is_none() && matches!(call.args, FunctionArguments::None) {
             return self.keyword(&name);
+        }
+        if schema.is_none()
+            && let Some(places) = clock_places(&name, call)
+        {
+            let now = self.keyword(&name)?;
+            let ty = now.ty.with_modifier(places.min(6));
+            return crate::coerce::coerce(&self.catalog, now, ty, CastContext::Explicit);
         }
         if schema.is_none()
             && let Some(constructed) = self.json_constructor(&name, call)?
@@ -205,6 +228,10 @@ impl Binder<'_> {
             _ if makes_rows(&chosen.function.key) => {
                 catalog.check_function(chosen.function)?;
                 self.row_of_document(&chosen, arguments.typed)
+            }
+            _ if chosen.function.key == "pg_typeof" && is_untyped(&arguments.typed) => {
+                let ty = PgType::new(chosen.function.result);
+                constant(&self.catalog, ty, "unknown")
             }
             _ if chosen.function.key == "pg_collation_for" => {
                 catalog.check_function(chosen.function)?;
@@ -514,6 +541,9 @@ impl Binder<'_> {
             "current_timestamp" => self.now(),
             "current_date" => cast(self, self.now()?, oid::DATE),
             "localtimestamp" => cast(self, self.now()?, oid::TIMESTAMP),
+            "current_time" => cast(self, self.now()?, oid::TIMETZ),
+            "localtime" => cast(self, self.now()?, oid::TIME),
+            "system_user" => self.system_user(),
             "current_catalog" => {
                 let name = self.catalog.database().row().name.clone();
                 let ty = PgType::new(oid::NAME);
@@ -560,7 +590,7 @@ impl Binder<'_> {
                 let (part, whole) = (self.expr(expr)?, self.expr(r#in)?);
                 self.call("position", vec![whole, part])
             }
-            Syntax::Substring { expr, substring_from, substring_for, .. } => {
+            Syntax::Substring { expr, substring_from, substring_for, shorthand, .. } => {
                 let mut arguments = vec![self.expr(expr)?];
                 match (substring_from, substring_for) {
                     (Some(from), _) => arguments.push(self.expr(from)?),
@@ -572,7 +602,8 @@ impl Binder<'_> {
                 if let Some(count) = substring_for {
                     arguments.push(self.expr(count)?);
                 }
-                self.call("substring", arguments)
+                // They differ in the types that literals get.
+                self.call(if *shorthand { "substr" } else { "substring" }, arguments)
             }
             Syntax::Trim { expr, trim_where, trim_what, trim_characters } => {
                 let name = match trim_where.map(|place| place.to_string()).as_deref() {

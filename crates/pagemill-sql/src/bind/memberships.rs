@@ -38,9 +38,13 @@ impl Binder<'_> {
         if let Some(low) = only_argument(low, SYMMETRIC) {
             return self.between_symmetric(syntax, negated, low, high);
         }
-        let typed = self.expr(syntax)?;
+        let mut typed = self.expr(syntax)?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
         let least = self.operator(if negated { "<" } else { ">=" }, typed.clone(), low)?;
+        if typed.parameter.is_some() {
+            // The first comparison has said what it is.
+            typed = self.expr(syntax)?;
+        }
         let most = self.operator(if negated { ">" } else { "<=" }, typed, high)?;
         Ok(truth_value(match negated {
             true => least.expr.or(most.expr),

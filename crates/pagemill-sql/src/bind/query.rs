@@ -203,10 +203,9 @@ impl Binder<'_> {
         }
         let number = match constant_number(&count.expr) {
             Some(number) => number,
-            None => match computed(&count.expr)? {
-                Some(ScalarValue::Int64(Some(number))) => number,
-                Some(ScalarValue::Int64(None)) => return Ok(None),
-                _ => return unsupported(format!("{clause} that is no constant")),
+            None => match self.computed_count(&count.expr, clause)? {
+                Some(number) => number,
+                None => return Ok(None),
             },
         };
         if number < 0 {
@@ -214,6 +213,18 @@ impl Binder<'_> {
             return fail(state, format!("{clause} must not be negative"));
         }
         Ok(Some(lit(number)))
+    }
+
+    /// What an expression of a clause gives, queries in it included: it is computed once, before the first row.
+    fn computed_count(&mut self, count: &Expr, clause: &'static str) -> Result<Option<i64>> {
+        let value = match computed(count)? {
+            Some(value) => Some(value),
+            None => self.value_run_at_once(count)?,
+        };
+        match value {
+            Some(ScalarValue::Int64(number)) => Ok(number),
+            _ => unsupported(format!("{clause} that is no constant")),
+        }
     }
 }
 

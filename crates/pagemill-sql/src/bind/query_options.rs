@@ -91,7 +91,8 @@ pub(super) fn computed(expr: &Expr) -> Result<Option<ScalarValue>> {
     Ok(Some(value_of(expr)?))
 }
 
-fn value_of(expr: &Expr) -> QueryResult<ScalarValue> {
+/// The value of an expression without columns.
+pub(super) fn value_of(expr: &Expr) -> QueryResult<ScalarValue> {
     let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
     let made = create_physical_expr(expr, &DFSchema::empty(), &props, &context)?;
     let options = RecordBatchOptions::new().with_row_count(Some(1));

@@ -10,6 +10,8 @@ use std::time::SystemTime;
 
 use arrow::datatypes::DataType;
 use datafusion::prelude::lit;
+use pagemill_types::builtin::oid;
+use sqlparser::ast::Ident;
 
 use super::Binder;
 use crate::catalog::FunctionRow;
@@ -49,6 +51,25 @@ impl Binder<'_> {
             }
             Fact::Number(None) | Fact::Address(None) => null_of(&self.catalog, ty)?,
         }))
+    }
+
+    /// Whether a name is the key word `SYSTEM_USER`, which 16 brought.
+    pub(super) fn is_system_user(&self, name: &Ident) -> bool {
+        name.quote_style.is_none()
+            && name.value.eq_ignore_ascii_case("system_user")
+            && self.catalog.database().cluster().version().major() >= 16
+    }
+
+    /// How who asks has proved who that is, and as whom; NULL where nobody had to, as before files.
+    pub(super) fn system_user(&self) -> Result<Typed> {
+        if self.parameters.are_generic() {
+            return unsupported("a fact of a session in a generic plan");
+        }
+        let ty = PgType::new(oid::TEXT);
+        match self.server.and_then(|facts| facts.identity.as_deref()) {
+            Some(identity) => constant(&self.catalog, ty, identity),
+            None => null_of(&self.catalog, ty),
+        }
     }
 
     /// All sessions of the server, as they stand now.

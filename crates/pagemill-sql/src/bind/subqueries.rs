@@ -23,6 +23,7 @@ use super::correlation::{is_product, with_computed_keys, without_guards};
 use super::expressions::{has_no_common_key, refuse_row_of_type, truth_value, unnested};
 use super::first_of_query::{first_as_aggregate, without_limit};
 use super::lateral::outer_columns;
+use super::query_options::value_of;
 use super::row_memberships::rows_as_joins;
 use super::row_order::RowOrder;
 use super::scope::Allowed;
@@ -119,6 +120,27 @@ impl Binder<'_> {
             true => self.nested(plan, carrier),
             false => Ok(Expr::ScalarSubquery(subquery(plan))),
         }
+    }
+
+    /// The value of an expression with queries in it that refer to nothing around them, run at once; `None` for what is another value in another
+    /// run of the statement.
+    pub(super) fn value_run_at_once(&mut self, expr: &Expr) -> Result<Option<ScalarValue>> {
+        let is_open = |inner: &Expr| {
+            Ok(matches!(inner, Expr::OuterReferenceColumn(..) | Expr::Placeholder(_)))
+        };
+        let is_bound = expr.column_refs().is_empty() && !expr.exists(is_open)?;
+        if self.parameters.are_generic() || expr.is_volatile() || !is_bound {
+            return Ok(None);
+        }
+        let name = self.fresh("query");
+        let plan = LogicalPlanBuilder::empty(true).project([expr.clone().alias(&name)])?.build()?;
+        if is_correlated(&plan) {
+            return Ok(None);
+        }
+        let carrier = plan.schema().field(0).data_type().clone();
+        let query = NestedQuery { name, plan, outer: Vec::new(), carrier };
+        let value = query.of(Vec::new(), self.tables.nested()?);
+        Ok(Some(value_of(&value)?))
     }
 
     /// The value of a query that is run for each row around it.

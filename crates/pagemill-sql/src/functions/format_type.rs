@@ -10,13 +10,18 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use pagemill_types::interval_fields;
 
+use super::keys::payloads;
 use super::rows::{Made, Outcome};
 use super::{Implementation, KernelCall};
 use crate::catalog::Catalog;
 use crate::error::StatementError;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
-    (key == "format_type").then_some(Implementation::Kernel(format_types))
+    Some(Implementation::Kernel(match key {
+        "format_type" => format_types,
+        "oidvectortypes" => types_of_vectors,
+        _ => return None,
+    }))
 }
 
 fn format_types(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
@@ -37,6 +42,18 @@ fn format_types(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> 
     assert_eq!(types.len(), modifiers.len(), "arguments of a call have as many rows");
     let texts = types.iter().zip(modifiers.iter()).map(one);
     Made::column(texts.collect::<Outcome<Vec<Option<String>>>>()?)
+}
+
+/// The types of a vector of numbers, as functions have it of their arguments.
+fn types_of_vectors(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let vectors = payloads(&arguments[0]);
+    let named = |vector: &[u8]| {
+        // Behind the header of an array of one dimension.
+        let numbers = vector.get(20..).unwrap_or_default().as_chunks::<4>().0; // default: there are none
+        let oids = numbers.iter().map(|number| Oid(u32::from_le_bytes(*number)));
+        oids.map(|oid| call.catalog.type_name(oid)).collect::<Vec<String>>().join(", ")
+    };
+    Made::column(vectors.iter().map(|vector| vector.map(named)).collect::<Vec<Option<String>>>())
 }
 
 /// `format_type(type, modifier)`, where a modifier was given.

@@ -126,6 +126,25 @@ fn accept(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
 
 /// The SQLSTATE follows from PostgreSQL's words.
 #[cold]
+/// The state of an error that says that there is nothing of a name, as the types of names have it.
+fn missing_object(message: &str) -> Option<SqlState> {
+    const STATES: [(&str, &str); 9] = [
+        ("relation \"", "42P01"),
+        ("type \"", "42704"),
+        ("role \"", "42704"),
+        ("collation \"", "42704"),
+        ("text search configuration \"", "42704"),
+        ("text search dictionary \"", "42704"),
+        ("schema \"", "3F000"),
+        ("function \"", "42883"),
+        ("operator does not exist", "42883"),
+    ];
+    let is_missing = message.contains(" does not exist");
+    let known = STATES.iter().find(|(start, _)| is_missing && message.starts_with(start));
+    let known = known.map(|(_, state)| SqlState(state));
+    known.or_else(|| message.starts_with("invalid name syntax").then_some(SqlState("42602")))
+}
+
 pub(crate) fn invalid(message: String) -> StatementError {
     let state = match () {
         // What is quoted in a message ends with its quotation mark.
@@ -156,6 +175,7 @@ pub(crate) fn invalid(message: String) -> StatementError {
         }
         () if message.contains("out of range") => SqlState::NUMERIC_OUT_OF_RANGE,
         () if is_no_search(&message) => SqlState::SYNTAX_ERROR,
+        () if let Some(state) = missing_object(&message) => state,
         () if message.starts_with("distance in phrase operator") => SqlState::INVALID_PARAMETER,
         () if ["word is too long", "string is too long for tsvector", "value is too big in ts"]
             .iter()
@@ -432,6 +452,13 @@ pub(crate) fn to_text(
     Ok(Arc::new(texts.finish()))
 }
 
+/// What is stored of a text, which its output function may write otherwise.
+fn raw_text(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let stored = payloads(&arguments[0]);
+    let texts = stored.iter().map(|bytes| bytes.map(String::from_utf8_lossy));
+    Ok(Arc::new(texts.collect::<StringArray>()))
+}
+
 fn from_text(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
     let of = |text: Option<&str>| match text {
         None => ScalarValue::try_from(&call.carrier).map_err(|error| invalid(error.to_string())),
@@ -458,6 +485,8 @@ pub(crate) fn same_bits(
         (DataType::Int32, DataType::UInt32) => to_unsigned,
         (DataType::UInt32, DataType::Int32) => to_signed,
         (DataType::Utf8, DataType::Binary) => to_bytes,
+        // A document as it was written.
+        (DataType::Binary, DataType::Utf8) if typed.ty.oid == oid::XML => raw_text,
         _ => {
             let (from, to) = (catalog.type_name(typed.ty.oid), catalog.type_name(target.oid));
             return unsupported(format!("a cast from {from} to {to}"));

@@ -90,6 +90,12 @@ impl CopyPrinter {
         }
     }
 
+    /// True where what stands before the rows is no line of its own: who sends rows one by one sends it with the first of them, or, where
+    /// there is none, with what stands behind them. Clients count on that.
+    pub fn header_is_part_of_row(&self) -> bool {
+        matches!(self.0, RowPrinter::Binary(_))
+    }
+
     /// Appends a row.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 use super::ScanContext;
-use super::source::RelationSource;
+use super::source::{BLOCK_BYTES, RelationSource};
 use super::statistics::statistics;
 use super::system_columns::{SYSTEM_COLUMNS, SystemColumn};
 use crate::bind::{Bound, BoundColumn, TableRows};
@@ -80,6 +80,11 @@ impl RelationTable {
     /// True for a table whose rows are in partitions.
     pub(super) fn is_partitioned(&self) -> bool {
         self.named.class.kind == RelationKind::PartitionedTable
+    }
+
+    /// What it has on disk, its partitions included.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.parts.iter().map(|(_, blocks)| blocks * BLOCK_BYTES).sum()
     }
 
     /// The numbers of columns that no row has a value of.

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
+use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
+use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::{SessionConfig, SessionContext};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -20,7 +22,7 @@ use crate::error::Result;
 use crate::expand::{Expand, ExpandRows, Planner};
 use crate::logical_rules::logical_rules;
 use crate::long_sorts::LongSorts;
-use crate::scan::GuardedConditions;
+use crate::scan::{GuardedConditions, RelationTable};
 use crate::statement_memory::StatementMemory;
 use crate::unordered_limits::{MOVES_SORTS, UnorderedLimits};
 
@@ -131,7 +133,27 @@ pub(super) fn gains_by_jobs(plan: &LogicalPlan) -> Result<bool> {
         has_table |= matches!(node, LogicalPlan::TableScan(_));
         Ok(if has_table { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(has_table && plan.exists(|node| Ok(!is_light(node)))?)
+    Ok(has_table && plan.exists(|node| Ok(!is_light(node)))? && has_large_table(plan)?)
+}
+
+/// Whether a table of a plan is one of which threads are worth a share. Of small ones, as catalogs are, rows come in an order that is the same
+/// each time, and mostly that of the files, as clients of a server are used to.
+fn has_large_table(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_large = false;
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            let provider = source_as_provider(&scan.source)?;
+            let table = provider.downcast_ref::<RelationTable>();
+            let is_known_small = match table {
+                Some(table) => table.bytes() < LEAST_SHARE_BYTES as u64,
+                // What a recursion had last comes from tables that are looked at here, too.
+                None => provider.is::<CteWorkTable>(),
+            };
+            is_large |= !is_known_small;
+        }
+        Ok(if is_large { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(is_large)
 }
 
 fn is_light(plan: &LogicalPlan) -> bool {

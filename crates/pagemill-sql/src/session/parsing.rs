@@ -5,11 +5,11 @@
 use sqlparser::ast::Statement;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::TokenWithSpan;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::Session;
 use crate::collated::in_parentheses;
-use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::error::{Result, SqlState, StatementError, unsupported};
 use crate::forms::known_forms;
 use crate::spelling::spelled;
 use crate::{json_spelling, lexical, typed_texts};
@@ -20,6 +20,24 @@ impl Session {
     /// # Errors
     /// Where it is no SQL.
     pub fn parse(text: &str) -> Result<Vec<Statement>> {
+        Self::parse_checked(text).map_err(|error| match Self::writes(text) {
+            // Whatever of it is not known here: who sends it has to know that nothing is written.
+            Some(command) => read_only(&command).into(),
+            None => error,
+        })
+    }
+
+    /// The command of a text that begins with one that writes.
+    fn writes(text: &str) -> Option<String> {
+        let words = Self::tokens(text).ok()??;
+        let words = words.into_iter().filter_map(|token| match token.token {
+            Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
+            _ => None,
+        });
+        writing(&words.take(5).collect::<Vec<_>>())
+    }
+
+    fn parse_checked(text: &str) -> Result<Vec<Statement>> {
         let labels = lexical::check_tokens(text)?;
         let statements = Self::parse_unchecked(text)?;
         statements.iter().try_for_each(|statement| lexical::check_statement(statement, &labels))?;
@@ -57,6 +75,72 @@ impl Session {
     }
 }
 
+#[cold]
+fn read_only(command: &str) -> StatementError {
+    let message = format!("cannot execute {command} in a read-only transaction");
+    StatementError::new(SqlState::READ_ONLY, message)
+}
+
+/// Words that change what a command is about, and not which command it is.
+const QUALIFIERS: [&str; 14] = [
+    "CONSTRAINT",
+    "DEFAULT",
+    "GLOBAL",
+    "LOCAL",
+    "OR",
+    "PROCEDURAL",
+    "RECURSIVE",
+    "REPLACE",
+    "TEMP",
+    "TEMPORARY",
+    "TRUSTED",
+    "UNIQUE",
+    "UNLOGGED",
+    "FORCE",
+];
+
+/// Kinds of objects of two words and more, by their first ones.
+const LONG_KINDS: [(&str, &str); 11] = [
+    ("ACCESS", "ACCESS METHOD"),
+    ("EVENT", "EVENT TRIGGER"),
+    ("GROUP", "ROLE"),
+    ("LARGE", "LARGE OBJECT"),
+    ("MATERIALIZED", "MATERIALIZED VIEW"),
+    ("OWNED", "OWNED"),
+    ("SYSTEM", "SYSTEM"),
+    ("TABLES", "TABLES"),
+    ("TEXT", "TEXT SEARCH"),
+    ("USER", "ROLE"),
+    ("FOREIGN", "FOREIGN TABLE"),
+];
+
+/// The command of a statement that writes, by its first words as the server's tags have it; `None` for any other.
+///
+/// Source: `src/include/tcop/cmdtaglist.h`, PostgreSQL 14 to 18.
+fn writing(words: &[String]) -> Option<String> {
+    let first = words.first()?.as_str();
+    match first {
+        "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "COMMENT" | "GRANT" | "REVOKE" | "REINDEX"
+        | "CLUSTER" | "VACUUM" | "ANALYZE" => Some(first.to_owned()),
+        "TRUNCATE" => Some("TRUNCATE TABLE".to_owned()),
+        "REFRESH" => Some("REFRESH MATERIALIZED VIEW".to_owned()),
+        "REASSIGN" => Some("REASSIGN OWNED".to_owned()),
+        "SECURITY" => Some("SECURITY LABEL".to_owned()),
+        "IMPORT" => Some("IMPORT FOREIGN SCHEMA".to_owned()),
+        "CREATE" | "ALTER" | "DROP" => {
+            let kind = words[1..].iter().find(|word| !QUALIFIERS.contains(&&***word))?;
+            let long = LONG_KINDS.iter().find(|(short, _)| short == kind);
+            let kind = match (long, words.iter().any(|word| word == "MAPPING")) {
+                (Some(("USER", _)), true) => "USER MAPPING",
+                (Some((_, long)), _) => long,
+                (None, _) => kind,
+            };
+            Some(format!("{first} {kind}"))
+        }
+        _ => None,
+    }
+}
+
 /// What the parser says, and where that is, which it says as the last of it.
 fn parted(message: &str) -> (&str, Option<(u64, u64)>) {
     let parted = message.rsplit_once(" at Line: ").and_then(|(message, place)| {
@@ -71,22 +155,13 @@ fn parted(message: &str) -> (&str, Option<(u64, u64)>) {
 
 /// What is no query.
 pub(super) fn refuse<T>(statement: &Statement) -> Result<T> {
-    let text = statement.to_string();
-    let word = text.split_whitespace().next().unwrap_or("this").to_uppercase();
-    match statement {
-        Statement::Insert(_)
-        | Statement::Update { .. }
-        | Statement::Delete(_)
-        | Statement::Merge { .. }
-        | Statement::Truncate { .. }
-        | Statement::Drop { .. }
-        | Statement::CreateTable(_)
-        | Statement::CreateView { .. }
-        | Statement::CreateIndex(_)
-        | Statement::AlterTable { .. }
-        | Statement::Copy { .. } => {
-            fail(SqlState::READ_ONLY, format!("cannot execute {word} in a read-only transaction"))
-        }
-        _ => unsupported(word),
+    let text = statement.to_string().to_uppercase();
+    let words: Vec<String> = text.split_whitespace().take(5).map(str::to_owned).collect();
+    if let Statement::Copy { .. } = statement {
+        return Err(read_only("COPY FROM").into());
+    }
+    match writing(&words) {
+        Some(command) => Err(read_only(&command).into()),
+        None => unsupported(words.into_iter().next().unwrap_or_else(|| "this".to_owned())),
     }
 }

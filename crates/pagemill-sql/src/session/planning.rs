@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
-use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
-use futures::StreamExt as _;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use pagemill_engine::{Progress, ScanOptions};
 use sqlparser::ast::Query;
 
@@ -26,10 +24,8 @@ use crate::long_constants::most_rows;
 use crate::nested::{Nested, plan_runs_queries};
 use crate::parameters::Parameters;
 use crate::rows::Rows;
-use crate::scan::{ScanContext, StatementTables, accounts, with_runtime_filters};
+use crate::scan::{ScanContext, StatementTables, with_runtime_filters};
 use crate::statement_memory::StatementMemory;
-#[cfg(feature = "workers")]
-use crate::workers::account_name;
 
 /// The column of EXPLAIN.
 pub(super) const PLAN: &str = "QUERY PLAN";
@@ -112,7 +108,7 @@ impl Session {
     }
 
     /// Binds and plans: with joins for the queries in expressions, and where that cannot be, running them for each row.
-    async fn planned(
+    pub(super) async fn planned(
         &self,
         query: (&Query, &Parameters),
         scans: &Arc<ScanContext>,
@@ -192,7 +188,7 @@ impl Session {
         Rows::begin(columns, execute_stream(plan, task)?, scans, turn).await
     }
 
-    async fn admit(
+    pub(super) async fn admit(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         scans: &ScanContext,
@@ -201,42 +197,5 @@ impl Session {
             Some(memory) => memory.admission().admit(plan, &scans.progress).await,
             None => Ok(None),
         }
-    }
-
-    /// The plan as lines of text; with ANALYZE, after it has run.
-    pub(super) async fn explain(
-        &self,
-        query: (&Query, &Parameters),
-        analyze: bool,
-        cancel: &Progress,
-    ) -> Result<Rows> {
-        let scans = self.scans(cancel);
-        #[cfg(feature = "workers")]
-        let scans = if analyze { scans.with_account(account_name()) } else { scans };
-        let scans = Arc::new(scans);
-        let (_, plan, task) = self.planned(query, &scans).await?;
-        if analyze {
-            let _turn = self.admit(&plan, &scans).await?;
-            let mut stream = execute_stream(plan.clone(), task)?;
-            while let Some(batch) = stream.next().await {
-                batch?;
-            }
-            drop(stream);
-            scans.quiet().await;
-        }
-        let shown = match analyze {
-            true => DisplayableExecutionPlan::with_metrics(&*plan).indent(false).to_string(),
-            false => displayable(&*plan).indent(false).to_string(),
-        };
-        #[cfg(feature = "workers")]
-        let shown = on_workers::stages(&*plan).unwrap_or(shown);
-        let mut met = if analyze { accounts(&*plan) } else { Vec::new() };
-        #[cfg(feature = "workers")]
-        if let Some(together) = self.met_on_workers(&*plan, &scans).await {
-            met = together;
-        }
-        met.extend(scans.notices());
-        let lines = shown.lines().chain(met.iter().map(String::as_str));
-        Rows::of_lines(PLAN, lines, scans)
     }
 }

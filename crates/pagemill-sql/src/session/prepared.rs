@@ -16,8 +16,8 @@ use sqlparser::ast::{DescribeAlias, Query, Statement};
 
 use super::answer::columns;
 use super::engine::gains_by_jobs;
+use super::explain::Explained;
 use super::parsing::refuse;
-use super::planning::PLAN;
 use super::{AnswerColumn, Session};
 use crate::error::Result;
 use crate::generic_plan::{GenericPlan, PlanCell, Planned, Sample};
@@ -110,8 +110,10 @@ impl Session {
                     bound => bound?,
                 })
             }
-            Statement::Explain { describe_alias: DescribeAlias::Explain, .. } => {
-                vec![Rows::line_column(PLAN)]
+            Statement::Explain {
+                describe_alias: DescribeAlias::Explain, analyze, options, ..
+            } => {
+                vec![Explained::of(*analyze, options.as_deref())?.column()]
             }
             other => return refuse(other),
         };

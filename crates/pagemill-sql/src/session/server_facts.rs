@@ -15,6 +15,8 @@ pub struct ServerFacts {
     pub process: i32,
     /// Where its client is, for TCP.
     pub client: Option<SocketAddr>,
+    /// How its client has proved who it is, and as whom: `scram-sha-256:ROLE`; `None` where it did not have to.
+    pub identity: Option<String>,
     /// Where its client found the server, for TCP.
     pub server: Option<SocketAddr>,
     /// When the server began.

@@ -12,6 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::statement_texts::StatementText;
 use pagemill_sql::{SqlState, StatementError};
 
@@ -113,9 +114,8 @@ impl Connection {
     /// `DECLARE`.
     pub(in crate::connection) async fn declare(
         &mut self,
-        name: String,
-        query: Arc<StatementText>,
-        options: CursorOptions,
+        (name, query, options): (String, Arc<StatementText>, CursorOptions),
+        values: &[ParameterValue],
     ) -> Result<Told<()>> {
         if self.status == TransactionStatus::Idle && !options.is_held {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
@@ -127,15 +127,17 @@ impl Connection {
         }
         let text = shown(&query.to_string());
         let command = Command::Query(query);
-        let prepared = match self.prepared(Some(&command), Vec::new()).await? {
+        let types = values.iter().map(|value| value.type_oid).collect();
+        let prepared = match self.prepared(Some(&command), types).await? {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
-        if !prepared.types.is_empty() {
-            return Ok(Err(StatementError::unsupported("a parameter in DECLARE")));
+        if prepared.types.len() > values.len() {
+            let message = format!("there is no parameter ${}", values.len() + 1);
+            return Ok(Err(StatementError::new(SqlState("42P02"), message)));
         }
         let statement = Arc::new(Statement { command: Some(command), prepared, text });
-        let (values, formats) = (Vec::new(), Formats::default());
+        let (values, formats) = (values.to_vec(), Formats::default());
         let cursor = Some(Cursor::new(options));
         let bound = Bound { statement, values, formats, state: State::Ready, cursor };
         self.extended.portals.insert(name, bound);

@@ -70,6 +70,9 @@ fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 }
 
 fn finite(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    if call.key.ends_with("_to_char") {
+        pictures::refuse_foreign_names(call, arguments)?;
+    }
     match call.catalog.time_zone().zip(session_zone::find(&call.key)) {
         Some((zone, zoned)) => zoned(zone, arguments),
         None => run(plain, call, arguments),

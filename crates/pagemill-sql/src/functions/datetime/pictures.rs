@@ -1,9 +1,14 @@
 //! `to_char` of timestamps: a picture of fields, marks and quoted texts.
 //!
-//! Names of months and days are English; `TM` before one asks for those of a locale and is refused.
+//! Names of months and days are English. `TM` before one asks for those of `lc_time`, and is refused where that is not English.
 //!
 //! Source: `DCH_keywords`, `parse_format`, `DCH_to_char` in `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
 
+use arrow::array::ArrayRef;
+
+use super::super::KernelCall;
+use super::super::keys::strings;
+use super::super::number_pictures::is_english;
 use super::super::rows::{Outcome, Plain, two};
 use super::calendar::{EPOCH_JULIAN_DAY, HOUR, MINUTE, Parts, SECOND, first_monday, is_infinite};
 use crate::error::StatementError;
@@ -79,6 +84,22 @@ pub(super) fn to_char(
     pictured(picture, |name, case, is_short| moment.write(name, case, is_short)).map(Some)
 }
 
+/// Refuses pictures that ask for names in a language that is not known here.
+pub(super) fn refuse_foreign_names(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<()> {
+    let asks = |picture: &str| {
+        let mut marks = picture.match_indices("TM").chain(picture.match_indices("tm"));
+        marks.any(|(at, mark)| {
+            let named = field(&picture[at + mark.len()..]);
+            named.is_some_and(|(name, ..)| matches!(name, "MONTH" | "MON" | "DAY" | "DY"))
+        })
+    };
+    let [_, pictures] = arguments else { return Ok(()) };
+    match strings(pictures).iter().flatten().any(asks) && !is_english(call, "lc_time")? {
+        true => Err(StatementError::unsupported("to_char with names of a locale (TM)")),
+        false => Ok(()),
+    }
+}
+
 /// A picture, of whose fields `field_text` gives the texts, and whether they are numbers.
 pub(super) fn pictured(
     picture: &str,
@@ -91,11 +112,11 @@ pub(super) fn pictured(
         let (filled, translated) = (behind_prefix(["FM", "fm"]), behind_prefix(["TM", "tm"]));
         rest = filled.or(translated).unwrap_or(rest); // default: there is no prefix
         if let Some((name, case, length)) = field(rest) {
-            if translated.is_some() && matches!(name, "MONTH" | "MON" | "DAY" | "DY") {
-                return Err(StatementError::unsupported("to_char with names of a locale (TM)"));
-            }
             rest = &rest[length..];
-            let written = field_text(name, case, filled.is_some())?;
+            // Names of a locale have no common length to be filled up to.
+            let is_name = matches!(name, "MONTH" | "MON" | "DAY" | "DY");
+            let is_short = filled.is_some() || translated.is_some() && is_name;
+            let written = field_text(name, case, is_short)?;
             rest = ordinal(rest, &mut out, written);
             continue;
         }

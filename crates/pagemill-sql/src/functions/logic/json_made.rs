@@ -280,7 +280,12 @@ pub(crate) fn collected_json(
                     continue;
                 }
                 text.extend_from_slice(b" : ");
+                let value = text.len();
                 writers[1].write(&columns[1], row, &mut text)?;
+                // Among the members of a jsonb its own null is none either.
+                if leaves_out && call.key.starts_with("jsonb") && text[value..] == *b"null" {
+                    text.truncate(before);
+                }
             }
             JsonShape::Array | JsonShape::Rows => {
                 let has_lines = shape == JsonShape::Rows

@@ -14,6 +14,7 @@ use std::time::SystemTime;
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
 use arrow::datatypes::Int32Type;
 use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
 
 use super::super::keys::strings;
 use super::super::rows::Outcome;
@@ -53,6 +54,8 @@ pub(super) fn find(asked: &Asked<'_>) -> Result<Option<SetCall>> {
         "pg_prepared_xact" => (prepared, false),
         // One row of NULLs where nothing is received.
         "pg_stat_get_wal_receiver" => (one_without_values, true),
+        "pg_stat_get_archiver" | "pg_stat_get_wal" => (nothing_counted, true),
+        "pg_get_replication_slots" | "pg_stat_get_replication_slots" => (slots, false),
         "pg_stat_get_progress_info" => (progress, false),
         "pg_available_extensions" | "pg_available_extension_versions" => (extensions, false),
         "pg_lock_status" | "pg_stat_get_subscription" | "pg_stat_get_wal_senders" => (none, false),
@@ -137,15 +140,33 @@ fn one_without_values(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<d
     made_of_payloads(call, vec![vec![None; call.columns.len()]])
 }
 
+/// A row of counts that begin.
+fn nothing_counted(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<dyn Series>> {
+    let begin = |column: &SetColumn| match column.ty.oid {
+        oid::INT8 | oid::FLOAT8 => Some(vec![0; 8]),
+        _ => None,
+    };
+    made_of_payloads(call, vec![call.columns.iter().map(begin).collect()])
+}
+
+/// None is kept where their directory is empty.
+fn slots(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<dyn Series>> {
+    none_where_empty(call, "pg_replslot", "what is known of replication slots")
+}
+
 /// None is prepared in a cluster whose directory for them is empty.
 fn prepared(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<dyn Series>> {
+    none_where_empty(call, "pg_twophase", "what is known of prepared transactions")
+}
+
+fn none_where_empty(call: &SetCall, directory: &str, what: &str) -> Outcome<Box<dyn Series>> {
     let cluster = call.catalog.database().cluster();
-    let files = cluster.storage().read_dir(&cluster.path().join("pg_twophase"));
+    let files = cluster.storage().read_dir(&cluster.path().join(directory));
     let files =
         files.map_err(|error| statement_error(pagemill_cluster::Error::from(error).into()))?;
     match cluster.is_complete() && files.is_empty() {
         true => Ok(Box::new(NoRows)),
-        false => Err(StatementError::unsupported("what is known of prepared transactions")),
+        false => Err(StatementError::unsupported(what)),
     }
 }
 

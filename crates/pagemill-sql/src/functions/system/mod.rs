@@ -100,7 +100,8 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
 /// The major version, in the form that drivers read. Which minor version wrote the files is not in them.
 fn version(build: &Build<'_>) -> Result<Typed> {
     let major = build.catalog.database().cluster().version().major();
-    let text = format!("PostgreSQL {major} (Pagemill {})", env!("CARGO_PKG_VERSION"));
+    // Scripts tell by its end how far tuples are apart.
+    let text = format!("PostgreSQL {major} (Pagemill {}), 64-bit", env!("CARGO_PKG_VERSION"));
     crate::coerce::constant(build.catalog, build.result, &text)
 }
 
@@ -208,10 +209,6 @@ fn names_with_numbers(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRe
 
 fn type_of(build: &Build<'_>) -> Result<Typed> {
     let [of] = build.arguments else { return unsupported("pg_typeof") };
-    // A literal without a type was made a text on its way here.
-    if of.ty.oid == oid::TEXT && matches!(of.expr, Expr::Literal(..)) {
-        return unsupported("pg_typeof of a constant text");
-    }
     let carrier = carrier_of(build.catalog, build.result);
     let number = ScalarValue::UInt32(Some(of.ty.oid.0));
     Ok(build.done(Expr::Literal(number, None), carrier))

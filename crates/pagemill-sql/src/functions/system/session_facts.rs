@@ -30,6 +30,10 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "pg_trigger_depth" | "pg_notification_queue_usage" => {
             Implementation::Build(|build| crate::coerce::constant(build.catalog, build.result, "0"))
         }
+        // Nothing is logged to a file here.
+        "pg_current_logfile" | "pg_current_logfile_1arg" => {
+            Implementation::Build(|build| crate::coerce::null_of(build.catalog, build.result))
+        }
         "unicode_version" => Implementation::Build(unicode_version),
         "pg_xact_status" => Implementation::Kernel(transactions),
         "pg_current_snapshot" => Implementation::Build(snapshot),
