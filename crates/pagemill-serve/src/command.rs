@@ -58,6 +58,8 @@ pub enum Command {
     ResetAll(&'static str),
     /// A setting is shown.
     Show(String),
+    /// All settings are shown.
+    ShowAll,
     /// A statement is prepared in words.
     Prepare {
         /// Its name.
@@ -279,6 +281,7 @@ impl Piece<'_, '_> {
             "RESET" => {
                 Ok(Command::Set(SetSetting { name: self.name(1)?, value: None, is_local: false }))
             }
+            "SHOW" if self.is_whole(&["SHOW", "ALL"]) => Ok(Command::ShowAll),
             "SHOW" => Ok(Command::Show(self.name(1)?)),
             "SELECT" => match self.set_config() {
                 Some(set) => Ok(set),

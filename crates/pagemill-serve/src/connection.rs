@@ -16,6 +16,7 @@ mod facts;
 mod functions;
 mod large_object;
 mod portal;
+mod showing;
 mod simple;
 mod startup;
 mod view;

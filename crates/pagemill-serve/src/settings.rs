@@ -247,6 +247,7 @@ impl Settings {
         let (committed, rolled_back) = (values(), values());
         self.transaction = Some(Ends { committed, rolled_back, savepoints: Vec::new() });
         if let Some(isolation) = isolation {
+            self.changes += 1;
             self.values.insert(ISOLATION.to_owned(), (ISOLATION.to_owned(), isolation));
         }
         Ok(())
@@ -503,7 +504,7 @@ impl Settings {
     }
 }
 
-fn unknown(name: &str) -> StatementError {
+pub(crate) fn unknown(name: &str) -> StatementError {
     let message = format!("unrecognized configuration parameter \"{name}\"");
     StatementError::new(SqlState::UNDEFINED_OBJECT, message)
 }

@@ -41,6 +41,7 @@ mod rights;
 pub mod roles;
 pub mod rows;
 pub(crate) mod scan;
+mod server_settings;
 pub mod session;
 pub mod shell;
 mod spelling;

@@ -11,6 +11,7 @@ mod parsing;
 mod planning;
 mod prepared;
 mod server_facts;
+mod shown_settings;
 mod styles;
 
 use std::collections::BTreeMap;

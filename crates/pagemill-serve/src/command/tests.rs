@@ -88,6 +88,7 @@ fn settings_have_names_and_values() {
     assert!(matches!(gap, Command::SetConfig(gap) if gap.types(&[]).is_err()));
     assert!(matches!(one("show transaction isolation level"),
         Command::Show(name) if name == "transaction_isolation"));
+    assert!(matches!(one("show all"), Command::ShowAll));
     assert!(commands("set x").is_err() && commands("set session authorization").is_err());
     let user = |name: &str| of("session_authorization", name);
     assert_eq!(set("set session authorization Bob"), user("bob"));

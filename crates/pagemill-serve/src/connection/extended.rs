@@ -273,12 +273,12 @@ impl Connection {
         let nothing = |columns: Arc<[AnswerColumn]>| Ok(Prepared::of_columns(columns));
         let statement = match command {
             Some(Command::Query(statement)) => statement.clone(),
-            Some(command @ Command::Show(_)) => {
-                let columns = self.setting_columns(command);
+            Some(command @ (Command::Show(_) | Command::ShowAll)) => {
+                let columns = self.setting_columns(command).await;
                 return Ok(columns.and_then(|columns| nothing(columns.into())));
             }
             Some(command @ Command::SetConfig(call)) => {
-                let columns = self.setting_columns(command);
+                let columns = self.setting_columns(command).await;
                 return Ok(columns.and_then(|columns| {
                     Ok(Prepared::of_columns(columns).with_types(call.types(&types)?))
                 }));

@@ -10,7 +10,6 @@ use pagemill_sql::copy::copy_to_client;
 use pagemill_sql::output::CopyForm;
 use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::session::{Answer, AnswerColumn};
-use pagemill_sql::types::PgType;
 use pagemill_sql::{SqlState, StatementError};
 
 use super::extended::Executed;
@@ -58,8 +57,8 @@ impl Connection {
         match command {
             Command::Query(statement) => self.query(Executed::of_text(statement)).await,
             Command::Copy(text) => self.copy(&text).await,
-            Command::Show(_) | Command::SetConfig(_) => {
-                let columns = match self.setting_columns(&command) {
+            Command::Show(_) | Command::ShowAll | Command::SetConfig(_) => {
+                let columns = match self.setting_columns(&command).await {
                     Ok(columns) => columns,
                     Err(error) => return Ok(Err(error)),
                 };
@@ -156,7 +155,11 @@ impl Connection {
                 "DISCARD ALL"
             }
             Command::Show(name) => {
-                self.show(&name)?;
+                self.show(&name).await?;
+                "SHOW"
+            }
+            Command::ShowAll => {
+                self.show_all().await?;
                 "SHOW"
             }
             Command::Deallocate(Some(name)) => {
@@ -192,7 +195,7 @@ impl Connection {
         }
         let mut row = Vec::new();
         if let Some((before, _)) = &call.shown_before {
-            row.push(self.settings.show(before)?.1.clone());
+            row.push(self.shown(before).await?.1);
         }
         let set = self.followed(set).await?;
         // It is a statement, and so a transaction of its own where there is none: to that, a local value is one.
@@ -259,36 +262,6 @@ impl Connection {
     fn warn(&mut self, state: &'static str, message: &str) {
         let warning = StatementError::new(SqlState(state), message);
         report(&mut self.out, Severity::Warning, &warning);
-    }
-
-    /// The columns that settings are shown in.
-    pub(super) fn setting_columns(
-        &self,
-        command: &Command,
-    ) -> Result<Vec<AnswerColumn>, StatementError> {
-        let names = match command {
-            Command::Show(name) => vec![&self.settings.show(name)?.0],
-            Command::SetConfig(call) => {
-                let before = call.shown_before.iter().map(|(_, column)| column);
-                before.chain([&call.column]).collect()
-            }
-            _ => Vec::new(),
-        };
-        let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
-        Ok(names.into_iter().map(|name| AnswerColumn::computed(name.clone(), ty)).collect())
-    }
-
-    fn show(&mut self, name: &str) -> Result<(), StatementError> {
-        let value = self.settings.show(name)?.1.clone();
-        self.show_values(&[value])
-    }
-
-    /// A row with these texts.
-    fn show_values(&mut self, values: &[String]) -> Result<(), StatementError> {
-        self.out.row(values.len(), |at, out| {
-            out.extend_from_slice(values[at].as_bytes());
-            Ok::<bool, StatementError>(true)
-        })
     }
 
     /// A statement whose rows go out as they come.

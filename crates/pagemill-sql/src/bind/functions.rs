@@ -206,7 +206,9 @@ impl Binder<'_> {
                 return self.cast_call(&name, arguments.typed).unwrap_or(Err(error));
             }
         };
-        if let Some(setting) = self.session_setting(chosen.function, &arguments.typed)? {
+        let is_changed =
+            arguments.distinct || !arguments.order_by.is_empty() || call.filter.is_some();
+        if !is_changed && let Some(setting) = self.session_setting(&chosen, &arguments.typed)? {
             return Ok(setting);
         }
         if let Some(fact) = self.server_fact(chosen.function)? {
@@ -218,7 +220,7 @@ impl Binder<'_> {
                 let message = format!("window function {name} requires an OVER clause");
                 fail(SqlState::WINDOWING_ERROR, message)
             }
-            _ if arguments.distinct || !arguments.order_by.is_empty() || call.filter.is_some() => {
+            _ if is_changed => {
                 let message = format!(
                     "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate function"
                 );

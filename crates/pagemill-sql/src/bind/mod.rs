@@ -59,7 +59,6 @@ mod server_facts;
 mod session_settings;
 mod set_calls;
 mod set_operation;
-mod settings;
 mod stored_expressions;
 mod subqueries;
 mod table_names;
@@ -180,8 +179,6 @@ pub(crate) struct Binder<'b> {
     inlined: Vec<Oid>,
     /// How many queries around are out of sight: those around a function see its arguments, and it nothing of them.
     hidden: usize,
-    /// The settings that the SELECT of `pg_settings` around is about.
-    settings: Option<settings::Settings>,
     /// What the session's client set, where there is one.
     session_settings: Option<&'b SettingValues>,
     /// What its server tells it, where there is one.
@@ -217,7 +214,6 @@ impl<'b> Binder<'b> {
             body: None,
             inlined: Vec::new(),
             hidden: 0,
-            settings: None,
             session_settings: None,
             server: None,
             start,

@@ -57,7 +57,7 @@ impl Binder<'_> {
         refuse_strange(select)?;
         let keeps_literals = std::mem::take(&mut self.keeps_literals);
         let before = std::mem::take(&mut self.names_itself);
-        let bound = self.with_settings(select, |binder| binder.bind_from(&select.from));
+        let bound = self.bind_from(&select.from);
         let names_itself = std::mem::replace(&mut self.names_itself, before);
         let (plan, scope) = bound?;
         self.levels.push(Level { scope, names_itself, ..Level::default() });

@@ -1,56 +1,88 @@
-//! `current_setting('NAME')`: what the session's client set.
+//! `current_setting` and the rows of `pg_settings`: what the session's client set goes with their calls.
 //!
 //! A value may be another the next time a statement runs, so that it stands in no plan that is kept. One that there is not is an
 //! error only for a row that asks for it.
 //!
 //! Source: `show_config_by_name_missing_ok` in `src/backend/utils/misc/guc_funcs.c` (`guc.c` until 15), PostgreSQL 18.
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, new_null_array};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
+use datafusion::prelude::lit;
 use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 
 use super::Binder;
-use crate::catalog::FunctionRow;
-use crate::coerce::{constant, null_of};
-use crate::error::{Result, SqlState, StatementError, unsupported};
-use crate::functions::{KernelCall, call_kernel};
+use crate::coerce::{brought, constant, null_of};
+use crate::error::{Result, unsupported};
+use crate::functions::call_kernel;
+use crate::functions::system::settings::current_setting;
+use crate::resolve::Chosen;
+use crate::server_settings::{ServerSettings, changed, encoded};
+use crate::session::SettingValues;
 use crate::typed::Typed;
 use crate::types::PgType;
 
+/// The server's name of the function that gives all settings.
+pub(super) const ALL_SETTINGS: &str = "show_all_settings";
+
+/// What is set where there is no client.
+static NOTHING: SettingValues = SettingValues::new();
+
 impl Binder<'_> {
-    /// What a call of `current_setting` gives; `None` for one that is computed as other functions are.
+    /// What a call of `current_setting` gives; `None` for a call of another function.
     pub(super) fn session_setting(
         &self,
-        function: &FunctionRow,
+        chosen: &Chosen<'_>,
         arguments: &[Typed],
     ) -> Result<Option<Typed>> {
-        let is_known =
-            matches!(&*function.key, "show_config_by_name" | "show_config_by_name_missing_ok");
-        let (Some(settings), true) = (self.session_settings, is_known) else { return Ok(None) };
+        let key = &*chosen.function.key;
+        if !matches!(key, "show_config_by_name" | "show_config_by_name_missing_ok") {
+            return Ok(None);
+        }
+        self.catalog.check_function(chosen.function)?;
+        let client = self.client_settings()?;
+        if let Some(constant) = self.constant_setting(client, arguments)? {
+            return Ok(Some(constant));
+        }
+        let mut arguments = brought(&self.catalog, chosen, arguments.to_vec())?;
+        arguments.push(self.settings_argument()?);
+        let kernel = ("current_setting", current_setting as _);
+        let ty = PgType::new(oid::TEXT);
+        Ok(Some(call_kernel(&self.catalog, kernel, &arguments, ty, DataType::Utf8)))
+    }
+
+    /// What the client set that is not so for everybody, as the argument that the functions have none of on the server.
+    pub(super) fn settings_argument(&self) -> Result<Typed> {
+        let changed = changed(&self.catalog, self.client_settings()?)?;
+        Ok(Typed::new(lit(encoded(&changed)), PgType::new(oid::TEXT), DataType::Utf8))
+    }
+
+    /// What the client set.
+    fn client_settings(&self) -> Result<&SettingValues> {
+        match self.session_settings {
+            Some(_) if self.parameters.are_generic() => unsupported("a setting in a generic plan"),
+            Some(settings) => Ok(settings),
+            None => Ok(&NOTHING),
+        }
+    }
+
+    /// The value of a setting that a constant names, where there is one, or none is needed.
+    fn constant_setting(
+        &self,
+        client: &SettingValues,
+        arguments: &[Typed],
+    ) -> Result<Option<Typed>> {
         let (Some(name), Some(may_miss)) =
             (arguments.first().and_then(text), arguments.get(1).map_or(Some(false), truth))
         else {
             return Ok(None);
         };
-        let value = settings.get(&name.to_lowercase());
-        if value.is_none() && !name.contains('.') {
-            return Ok(None);
-        }
-        self.catalog.check_function(function)?;
-        if self.parameters.are_generic() {
-            return unsupported("a setting in a generic plan");
-        }
         let ty = PgType::new(oid::TEXT);
-        Ok(Some(match value {
-            Some(value) => constant(&self.catalog, ty, value)?,
-            None if may_miss => null_of(&self.catalog, ty)?,
-            None => {
-                let name = [constant(&self.catalog, ty, &name)?];
-                call_kernel(&self.catalog, ("current_setting", missing), &name, ty, DataType::Utf8)
-            }
-        }))
+        match ServerSettings::new(&self.catalog, client).shown(&name)? {
+            Some((_, value)) => constant(&self.catalog, ty, &value).map(Some),
+            None if may_miss => null_of(&self.catalog, ty).map(Some),
+            None => Ok(None),
+        }
     }
 }
 
@@ -67,13 +99,4 @@ fn truth(typed: &Typed) -> Option<bool> {
         Expr::Literal(ScalarValue::Boolean(truth), _) => *truth,
         _ => None,
     }
-}
-
-fn missing(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
-    let names = arguments[0].as_string::<i32>();
-    if names.is_empty() {
-        return Ok(new_null_array(&DataType::Utf8, 0));
-    }
-    let message = format!("unrecognized configuration parameter \"{}\"", names.value(0));
-    Err(StatementError::new(SqlState::UNDEFINED_OBJECT, message))
 }

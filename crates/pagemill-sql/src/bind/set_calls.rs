@@ -19,7 +19,7 @@ use super::functions::CallArguments;
 use super::inlining::is_inlined;
 use super::query::rename;
 use super::scope::{Allowed, Level, Scope, folded};
-use super::settings::ALL_SETTINGS;
+use super::session_settings::ALL_SETTINGS;
 use super::{Binder, BoundColumn};
 use crate::catalog::{CastContext, FunctionRow, SQL_LANGUAGE};
 use crate::coerce::{brought, coerce, result_type, signature};

@@ -502,6 +502,10 @@ select indexrelid, array(select unnest(indkey)) from pg_index where indrelid='pg
 select has_table_privilege('pg_class'::regclass,'select, insert'), has_schema_privilege(11::oid,'select');
 select pg_get_serial_sequence('people','nope');
 select current_setting('block_size'), 'pg_class'::text::regclass;
+select count(*) from pg_settings where name like 'rds%';
+select name, setting, unit, vartype, min_val, max_val, enumvals, boot_val from pg_settings where name in ('work_mem','lc_monetary','max_connections','wal_level') order by 1;
+select current_setting('default_table_access_method', true), current_setting('crdb_version', true);
+select current_setting(name) from (values ('work_mem'),('max_connections')) v(name);
 select d.description from pg_class c left join pg_description d on d.classoid=c.tableoid and d.objoid=c.oid and d.objsubid=0 where c.oid='pg_class'::regclass;
 select tableoid, oid, amname, tableoid::regclass from pg_am order by 2;
 select p.id, (select o.id from orders o where o.person=p.id) from people p where p.id < 3 order by 1;

@@ -22,6 +22,7 @@ mod transitions;
 mod whole;
 
 pub(crate) use function::extreme_collation;
+pub(crate) use ordered::short_float;
 pub(crate) use single::single;
 pub(crate) use transitions::find;
 

@@ -325,7 +325,7 @@ fn check_share(share: f64) -> Outcome<()> {
 }
 
 /// A number of six digits, as the server's `%g` writes it.
-fn short_float(number: f64) -> String {
+pub(crate) fn short_float(number: f64) -> String {
     let scientific = format!("{number:.5e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else {
         return match () {

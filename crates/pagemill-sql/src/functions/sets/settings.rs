@@ -1,18 +1,19 @@
-//! Rows of `pg_settings` that are the same on every server of a version: sizes that were chosen when it was built, and what nobody
-//! changes who reads strings as the standard has them.
+//! Rows of `pg_settings`: all settings of the cluster's version, with their values.
 //!
-//! Invariant: a setting that is not here is refused by its name.
+//! Invariant: the one argument has what the session's client set. What a setting is for is told of few, in words that every
+//! version has.
 //!
-//! Source: the settings of the group PRESET_OPTIONS in `src/backend/utils/misc/guc_tables.c` (`guc.c` until 15), `pg_config_manual.h`,
-//! PostgreSQL 14 to 18.
+//! Source: `show_all_settings` in `src/backend/utils/misc/guc_funcs.c` (`guc.c` until 15), PostgreSQL 14 to 18.
 
 use arrow::array::ArrayRef;
 use datafusion::scalar::ScalarValue;
 
 use super::super::keys::strings;
 use super::super::rows::Outcome;
+use super::super::system::statement_error;
+use super::super::text_form::read;
 use super::{Cells, Series, SetCall, made};
-use crate::error::StatementError;
+use crate::server_settings::{Fact, ServerSettings, SettingValue, decoded};
 
 /// What a row has.
 pub(super) const COLUMNS: [&str; 17] = [
@@ -35,111 +36,70 @@ pub(super) const COLUMNS: [&str; 17] = [
     "pending_restart",
 ];
 
-/// A setting that nobody changes.
-struct Preset {
-    name: &'static str,
-    value: &'static str,
-    about: &'static str,
-    category: &'static str,
-    /// Who may change it.
-    context: &'static str,
-    /// True where it is a number, which is its least and its largest value.
-    is_number: bool,
-}
+/// The places of columns that are no texts.
+const ENUMVALS: usize = 11;
+const PENDING_RESTART: usize = 16;
 
-const PRESETS: [Preset; 6] = [
-    Preset {
-        name: "block_size",
-        value: "8192",
-        about: "Shows the size of a disk block.",
-        category: "Preset Options",
-        context: "internal",
-        is_number: true,
-    },
-    Preset {
-        name: "integer_datetimes",
-        value: "on",
-        about: "Shows whether datetimes are integer based.",
-        category: "Preset Options",
-        context: "internal",
-        is_number: false,
-    },
-    Preset {
-        name: "max_function_args",
-        value: "100",
-        about: "Shows the maximum number of function arguments.",
-        category: "Preset Options",
-        context: "internal",
-        is_number: true,
-    },
-    Preset {
-        name: "max_identifier_length",
-        value: "63",
-        about: "Shows the maximum identifier length.",
-        category: "Preset Options",
-        context: "internal",
-        is_number: true,
-    },
-    Preset {
-        name: "max_index_keys",
-        value: "32",
-        about: "Shows the maximum number of index keys.",
-        category: "Preset Options",
-        context: "internal",
-        is_number: true,
-    },
-    Preset {
-        name: "standard_conforming_strings",
-        value: "on",
-        about: "Causes '...' strings to treat backslashes literally.",
-        category: "Version and Platform Compatibility / Previous PostgreSQL Versions",
-        context: "user",
-        is_number: false,
-    },
+/// What settings are for, of those that drivers show.
+const ABOUT: [(&str, &str); 6] = [
+    ("block_size", "Shows the size of a disk block."),
+    ("integer_datetimes", "Shows whether datetimes are integer based."),
+    ("max_function_args", "Shows the maximum number of function arguments."),
+    ("max_identifier_length", "Shows the maximum identifier length."),
+    ("max_index_keys", "Shows the maximum number of index keys."),
+    ("standard_conforming_strings", "Causes '...' strings to treat backslashes literally."),
 ];
 
-pub(super) fn begin(_: &SetCall, arguments: &[ArrayRef], row: usize) -> Outcome<Box<dyn Series>> {
-    let names = strings(&arguments[0]).value(row);
-    let mut found: Vec<&'static Preset> = Vec::new();
-    for name in names.split(',') {
-        let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
-            return Err(StatementError::unsupported(format!(
-                "the setting \"{name}\" in pg_settings"
-            )));
-        };
-        if !found.iter().any(|known| known.name == name) {
-            found.push(preset);
-        }
+/// A setting with its value, and what lists show of that.
+struct Row {
+    fact: &'static Fact,
+    value: SettingValue,
+    setting: String,
+    words: Option<ScalarValue>,
+}
+
+pub(super) fn begin(call: &SetCall, arguments: &[ArrayRef], row: usize) -> Outcome<Box<dyn Series>> {
+    let client = decoded(strings(&arguments[0]).value(row));
+    let settings = ServerSettings::new(&call.catalog, &client);
+    let array = &call.columns[ENUMVALS];
+    let mut rows = Vec::new();
+    for (fact, value) in settings.all().map_err(statement_error)? {
+        let setting = settings.in_list(fact, &value).map_err(statement_error)?;
+        let words = fact.words.map(|words| read(&call.catalog, array.ty, &array.carrier, words));
+        let words = words.transpose().map_err(statement_error)?;
+        rows.push(Row { fact, value, setting, words });
     }
-    Ok(made(found, put))
+    Ok(made(rows, put))
 }
 
 /// By the places of [`COLUMNS`].
-fn put(preset: &'static Preset, out: &mut [Cells]) -> Outcome<()> {
-    let bound = preset.is_number.then_some(preset.value);
+fn put(row: Row, out: &mut [Cells]) -> Outcome<()> {
+    let Row { fact, value, setting, words } = row;
+    let about = ABOUT.iter().find(|(name, _)| *name == fact.name).map(|(_, about)| *about);
     let texts = [
-        (0, Some(preset.name)),
-        (1, Some(preset.value)),
-        (2, None),
-        (3, Some(preset.category)),
-        (4, Some(preset.about)),
-        (5, None),
-        (6, Some(preset.context)),
-        (7, Some(if preset.is_number { "integer" } else { "bool" })),
-        (8, Some("default")),
-        (9, bound),
-        (10, bound),
-        (11, None),
-        (12, Some(preset.value)),
-        (13, Some(preset.value)),
-        (14, None),
-        (15, None),
+        Some(fact.name),
+        Some(&*setting),
+        fact.unit,
+        fact.category,
+        about,
+        None,
+        Some(fact.context),
+        Some(fact.kind.name()),
+        Some(value.source),
+        fact.least,
+        fact.most,
+        None,
+        fact.boot,
+        value.reset.as_deref(),
+        None,
+        None,
     ];
-    for (place, text) in texts {
-        match text {
-            Some(text) => out[place].text(text)?,
-            None => out[place].null()?,
+    for (place, text) in texts.into_iter().enumerate() {
+        match (text, &words) {
+            (_, Some(words)) if place == ENUMVALS => out[place].scalar(words.clone())?,
+            (Some(text), _) => out[place].text(text)?,
+            (None, _) => out[place].null()?,
         }
     }
-    out[16].scalar(ScalarValue::Boolean(Some(false)))
+    out[PENDING_RESTART].scalar(ScalarValue::Boolean(Some(false)))
 }

@@ -14,6 +14,7 @@ mod memberships;
 mod privileges;
 pub(super) mod sequences;
 pub(super) mod session_facts;
+pub(crate) mod settings;
 mod size_words;
 mod stored_forms;
 mod use_counts;
@@ -53,7 +54,6 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
             crate::coerce::constant(build.catalog, build.result, &String::from_utf8_lossy(&name))
         }),
         "pgsql_version" => Implementation::Build(version),
-        "show_config_by_name" => Implementation::Kernel(settings),
         "text_regclass" => Implementation::Kernel(relations_named),
         "current_schema" => Implementation::Build(current_schema),
         // All sessions see the same: the files.
@@ -109,32 +109,6 @@ fn version(build: &Build<'_>) -> Result<Typed> {
 fn next_transaction(build: &Build<'_>) -> Result<Typed> {
     let next = build.catalog.database().cluster().counters().next_xid.0;
     crate::coerce::constant(build.catalog, build.result, &next.to_string())
-}
-
-/// Settings that no session changes here.
-fn settings(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    const FIXED: [(&str, &str); 8] = [
-        ("block_size", "8192"),
-        ("default_table_access_method", "heap"),
-        ("integer_datetimes", "on"),
-        ("max_identifier_length", "63"),
-        ("max_index_keys", "32"),
-        ("server_encoding", "UTF8"),
-        ("standard_conforming_strings", "on"),
-        ("transaction_read_only", "on"),
-    ];
-    let one = |name: Option<&str>| {
-        let Some(name) = name else { return Ok(None) };
-        if name.eq_ignore_ascii_case("server_version_num") {
-            // Which minor version wrote the files is not in them.
-            let major = call.catalog.database().cluster().version().major();
-            return Ok(Some((major * 10_000).to_string()));
-        }
-        let known = FIXED.iter().find(|(fixed, _)| fixed.eq_ignore_ascii_case(name));
-        let refused = || StatementError::unsupported(format!("current_setting('{name}')"));
-        known.map(|(_, value)| Some((*value).to_owned())).ok_or_else(refused)
-    };
-    Made::column(strings(&arguments[0]).iter().map(one).collect::<Outcome<Vec<Option<String>>>>()?)
 }
 
 /// A relation by its name.
