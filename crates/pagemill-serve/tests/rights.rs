@@ -21,7 +21,7 @@ const ROLES: [&str; 9] =
     ["member", "apart", "reader", "outsider", "maker", "passing", "granted", "writer", "postgres"];
 
 /// What is asked in a session of its own: several statements, and plans, of which the server has others.
-const ASKED: [&str; 10] = [
+const ASKED: [&str; 14] = [
     "explain select * from open.kept",
     "prepare p as select * from open.kept; execute p",
     "begin; declare c cursor for select * from open.kept",
@@ -32,6 +32,10 @@ const ASKED: [&str; 10] = [
     "select p from open.cols_view; select subname from pg_subscription; select subconninfo from pg_subscription",
     "select count(*) > 0 from pg_roles; select count(*) from pg_largeobject; select count(*) > 0 from pg_statistic",
     "select current_user, session_user; show is_superuser",
+    "show log_filename",
+    "select current_setting('log_filename')",
+    "select current_setting(name, true) from (values ('work_mem'), ('ssl_ciphers')) v (name)",
+    "select name from pg_settings where name in ('config_file', 'log_filename', 'ssl_ciphers', 'work_mem') order by 1",
 ];
 
 /// What is denied here, and not by the server, which does not come to make these calls ready: nobody asks for the column, or one
@@ -94,7 +98,7 @@ fn without_places(errors: &str) -> String {
         None => line.to_owned(),
     };
     let is_told = |line: &&str| {
-        let beside = ["LINE ", "HINT: ", "CONTEXT: "];
+        let beside = ["LINE ", "HINT: ", "CONTEXT: ", "DETAIL: "];
         !beside.iter().any(|begin| line.starts_with(begin)) && line.trim() != "^"
     };
     let errors: Vec<String> = errors.lines().filter(is_told).map(place).collect();

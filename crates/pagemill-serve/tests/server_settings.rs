@@ -16,7 +16,8 @@ use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use support::Served;
 
 /// What a setting is, but for its value.
-const FACTS: &str = "select name, unit, category, context, vartype, min_val, max_val, enumvals, pending_restart
+const FACTS: &str =
+    "select name, unit, category, context, vartype, min_val, max_val, enumvals, pending_restart
     from pg_settings where name not like '%.%' order by lower(name) collate \"C\";";
 /// Those that depend on the libraries that a server was built with, or have its minor version.
 const BUILT: [&str; 4] =
@@ -211,13 +212,19 @@ fn check(install: &PgInstall) -> Result<()> {
         command.env("PGUSER", "postgres").env("PGDATABASE", "postgres");
         command
     })?;
-    let names = |text: &str| text.lines().map(|line| line.split('|').next().map(str::to_owned)).collect::<Vec<_>>();
+    let names = |text: &str| {
+        text.lines().map(|line| line.split('|').next().map(str::to_owned)).collect::<Vec<_>>()
+    };
     ensure!(names(&found.facts) == names(&expected.facts), "the same settings in the same order");
     check_lines("what they are", (&found.facts, &expected.facts), &BUILT)?;
     check_lines("at the begin", (&found.boots, &expected.boots), &PLACES)?;
     check_lines("values", (&found.values, &expected.values), &OF_RUNNING)?;
     check_lines("shown", (&found.shown, &expected.shown), &OF_RUNNING)?;
-    let cut = |all: &str| all.lines().map(|line| line.rsplit_once('|').map_or(line, |(own, _)| own).to_owned() + "\n").collect::<String>();
+    let cut = |all: &str| {
+        all.lines()
+            .map(|line| line.rsplit_once('|').map_or(line, |(own, _)| own).to_owned() + "\n")
+            .collect::<String>()
+    };
     check_lines("all", (&cut(&found.all), &cut(&expected.all)), &OF_RUNNING)?;
     check_lines("sources", (&found.sources, &expected.sources), &OF_SERVER)?;
     for (found, expected) in found.others.lines().zip(expected.others.lines()) {

@@ -154,7 +154,7 @@ async fn copied(host: &std::path::Path, port: u16, statement: &str) -> Result<Ve
 #[test]
 fn copy_in_binary_form_comes_in_the_messages_of_the_server() -> Result<()> {
     const COPIES: [&str; 5] = [
-        "copy (select 7 union all select 8) to stdout (format binary)",
+        "copy (values (7), (8)) to stdout (format binary)",
         "copy (select 7 where false) to stdout (format \"binary\")",
         "copy item (id, name) to stdout (format 'binary')",
         "copy orders to stdout with binary",

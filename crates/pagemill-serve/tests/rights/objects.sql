@@ -10,6 +10,8 @@ create role limited login connection limit 0;
 create role granted login;
 create role chain in role holders;
 grant chain to granted;
+-- Who does not inherit does not see them.
+grant pg_read_all_settings to apart, granted;
 
 create schema open;
 grant usage on schema open to public;

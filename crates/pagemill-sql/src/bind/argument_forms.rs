@@ -112,9 +112,18 @@ impl Binder<'_> {
     pub(super) fn collation_for(&self, arguments: &[Typed]) -> Result<Typed> {
         let text = PgType::new(oid::TEXT);
         let [value] = arguments else { return unsupported("COLLATION FOR several values") };
-        if value.literal.is_some() && value.parameter.is_none() {
+        let is_literal = value.literal.is_some() && value.parameter.is_none();
+        if is_literal && !value.is_collated {
             return null_of(&self.catalog, text);
         }
+        // What COLLATE was said of is a text here.
+        let collated;
+        let value = if is_literal {
+            collated = coerce(&self.catalog, value.clone(), text, CastContext::Implicit)?;
+            &collated
+        } else {
+            value
+        };
         let row = self.catalog.type_row(value.ty.oid);
         if value.parameter.is_none() && row.is_some_and(|row| row.collation == Oid(0)) {
             let name = self.catalog.type_name(value.ty.oid);

@@ -83,17 +83,6 @@ fn named(argument: &FunctionArg) -> Option<(&Ident, &Syntax)> {
     }
 }
 
-/// The places of a second that are asked of a word for the time, as of `CURRENT_TIME(0)`.
-fn clock_places(name: &str, call: &Function) -> Option<i32> {
-    const CLOCKS: [&str; 4] = ["current_time", "current_timestamp", "localtime", "localtimestamp"];
-    let FunctionArguments::List(list) = &call.args else { return None };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Value(value)))] = &list.args[..] else {
-        return None;
-    };
-    let Value::Number(number, _) = &value.value else { return None };
-    number.parse().ok().filter(|_| CLOCKS.contains(&name))
-}
-
 /// A literal alone, whose type nothing says.
 fn is_untyped(arguments: &[Typed]) -> bool {
     matches!(arguments, [only] if only.literal.is_some() && only.parameter.is_none())
@@ -109,11 +98,9 @@ impl Binder<'_> {
             return self.keyword(&name);
         }
         if schema.is_none()
-            && let Some(places) = clock_places(&name, call)
+            && let Some(now) = self.clock_call(&name, call)?
         {
-            let now = self.keyword(&name)?;
-            let ty = now.ty.with_modifier(places.min(6));
-            return crate::coerce::coerce(&self.catalog, now, ty, CastContext::Explicit);
+            return Ok(now);
         }
         if schema.is_none()
             && let Some(constructed) = self.json_constructor(&name, call)?
@@ -523,45 +510,6 @@ impl Binder<'_> {
         let catalog = self.catalog.clone();
         let chosen = resolve::whole_function(&catalog, Some(PG_CATALOG), name, &given)?;
         self.call_of(&chosen, arguments)
-    }
-
-    /// When the statement began; a plan that is kept for others has none.
-    fn now(&self) -> Result<Typed> {
-        if self.parameters.are_generic() {
-            return unsupported("the time of a statement in a generic plan");
-        }
-        Ok(Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64))
-    }
-
-    /// Words that are values: CURRENT_DATE and its kin.
-    pub(super) fn keyword(&mut self, name: &str) -> Result<Typed> {
-        let cast = |binder: &Self, typed: Typed, to: Oid| {
-            let context = CastContext::Explicit;
-            crate::coerce::coerce(&binder.catalog, typed, PgType::new(to), context)
-        };
-        match name {
-            "current_timestamp" => self.now(),
-            "current_date" => cast(self, self.now()?, oid::DATE),
-            "localtimestamp" => cast(self, self.now()?, oid::TIMESTAMP),
-            "current_time" => cast(self, self.now()?, oid::TIMETZ),
-            "localtime" => cast(self, self.now()?, oid::TIME),
-            "system_user" => self.system_user(),
-            "current_catalog" => {
-                let name = self.catalog.database().row().name.clone();
-                let ty = PgType::new(oid::NAME);
-                constant(&self.catalog, ty, &String::from_utf8_lossy(&name))
-            }
-            "current_schema" => self.call("current_schema", Vec::new()),
-            "current_user" | "session_user" | "user" | "current_role" => {
-                let database = self.catalog.database();
-                let name = match name {
-                    "session_user" => database.session_user()?,
-                    _ => database.current_user()?,
-                };
-                constant(&self.catalog, PgType::new(oid::NAME), &String::from_utf8_lossy(&name))
-            }
-            _ => unsupported(name.to_uppercase()),
-        }
     }
 
     /// Forms with words between their arguments, each a function.

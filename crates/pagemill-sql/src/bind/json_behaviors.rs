@@ -136,7 +136,7 @@ impl Binder<'_> {
         if typed.parameter.is_some() || typed.is_row() {
             return unsupported("DEFAULT of a parameter or of a row");
         }
-        if typed.literal.is_none() {
+        if typed.literal.is_none() || typed.is_collated {
             self.check_collation(syntax, &typed, searched.result)?;
         }
         self.said_value(typed, searched)

@@ -38,6 +38,7 @@ mod json_output;
 mod json_predicates;
 mod json_queries;
 mod json_tables;
+mod keywords;
 mod lateral;
 mod literals;
 mod memberships;

@@ -24,6 +24,39 @@ pub(crate) use values::{ServerSettings, SettingValue};
 const TABLE: &str = include_str!("settings.tsv");
 const NOTHING: &str = "\\N";
 
+/// Settings that only superusers see, and who may read all.
+///
+/// Source: `GUC_SUPERUSER_ONLY` in `src/backend/utils/misc/guc_tables.c` (`guc.c` until 15), PostgreSQL 14 to 18.
+const FOR_SUPERUSERS: [&str; 27] = [
+    "config_file",
+    "data_directory",
+    "dynamic_library_path",
+    "extension_control_path",
+    "extension_destdir",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "jit_provider",
+    "krb_server_keyfile",
+    "log_directory",
+    "log_filename",
+    "oauth_validator_libraries",
+    "output_plugin_libraries",
+    "primary_conninfo",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "ssl_ciphers",
+    "ssl_dh_params_file",
+    "ssl_ecdh_curve",
+    "ssl_groups",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "ssl_passphrase_command",
+    "ssl_tls13_ciphers",
+    "stats_temp_directory",
+    "unix_socket_directories",
+];
+
 /// A setting, as versions have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fact {
@@ -92,6 +125,11 @@ impl Fact {
 
     fn is_of(&self, major: u32) -> bool {
         (self.first..=self.last).contains(&major)
+    }
+
+    /// True for one that may tell what is kept from others: where files are, how to connect elsewhere.
+    fn is_for_superusers(&self) -> bool {
+        FOR_SUPERUSERS.contains(&self.name)
     }
 
     /// True for one that nothing but the server itself changes.

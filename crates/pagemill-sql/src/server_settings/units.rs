@@ -135,8 +135,5 @@ pub(super) fn shown_real(number: f64, unit: Option<&str>) -> String {
     let total = number * own;
     let is_whole = |size: f64| ((total / size).round() / (total / size) - 1.0).abs() <= NEAR;
     let whole = units.iter().find(|(_, size)| is_whole(*size)).or(units.last());
-    whole.map_or_else(
-        || short_float(number),
-        |(name, size)| short_float(total / size) + name,
-    )
+    whole.map_or_else(|| short_float(number), |(name, size)| short_float(total / size) + name)
 }

@@ -5,15 +5,23 @@
 //! Source: `GetConfigOptionValues` in `src/backend/utils/misc/guc_funcs.c`, `XLOGChooseNumBuffers` in
 //! `src/backend/access/transam/xlog.c`, `SimpleLruAutotuneBuffers` in `slru.c`, PostgreSQL 14 to 18.
 
+use pagemill_format::Oid;
+
 use super::known::known;
 use super::{Fact, listed};
 use crate::catalog::Catalog;
-use crate::error::Result;
+use crate::error::{Result, SqlState, StatementError};
+use crate::rights::By;
 use crate::session::SettingValues;
 
 /// What every transaction begins with anew.
 const OF_TRANSACTIONS: [&str; 3] =
     ["transaction_deferrable", "transaction_isolation", "transaction_read_only"];
+
+/// Whose rights it takes to see all settings.
+///
+/// Source: `ROLE_PG_READ_ALL_SETTINGS` in `src/include/catalog/pg_authid.dat`, PostgreSQL 14 to 18.
+const READ_ALL_SETTINGS: Oid = Oid(3374);
 
 /// What stands for a command that is not used.
 const DISABLED: &str = "(disabled)";
@@ -56,9 +64,41 @@ impl<'s> ServerSettings<'s> {
     /// All that are listed, in their order, each with its value.
     ///
     /// # Errors
-    /// When the cluster's catalogs cannot be read.
+    /// When the cluster's catalogs cannot be read, or the setting may not be seen.
     pub(crate) fn all(&self) -> Result<Vec<(&'static Fact, SettingValue)>> {
-        listed(self.major()).map(|fact| Ok((fact, self.value(fact)?))).collect()
+        let is_hidden = self.hides_some()?;
+        let shown = listed(self.major()).filter(|fact| !(is_hidden && fact.is_for_superusers()));
+        shown.map(|fact| Ok((fact, self.value(fact)?))).collect()
+    }
+
+    /// Whether who asks sees only what everybody may.
+    fn hides_some(&self) -> Result<bool> {
+        if self.catalog.role().is_none() {
+            return Ok(false);
+        }
+        let members = self.catalog.members()?;
+        let user = members.named(&self.catalog.database().current_user()?);
+        // Since 15 it takes a membership that rights are inherited by.
+        let sees_all = |user: Oid| match self.major() {
+            14 => members.is_member(user, READ_ALL_SETTINGS, By::Member),
+            _ => members.has_rights_of(user, READ_ALL_SETTINGS),
+        };
+        Ok(!user.is_some_and(sees_all))
+    }
+
+    #[cold]
+    fn denied(&self, fact: &Fact) -> StatementError {
+        let name = fact.name;
+        let denied = |message| StatementError::new(SqlState("42501"), message);
+        match self.major() {
+            14 => denied(format!(
+                "must be superuser or a member of pg_read_all_settings to examine \"{name}\""
+            )),
+            15 => denied(format!(
+                "must be superuser or have privileges of pg_read_all_settings to examine \"{name}\""
+            )),
+            _ => denied(format!("permission denied to examine \"{name}\"")),
+        }
     }
 
     /// The value of a setting.
@@ -147,7 +187,9 @@ impl<'s> ServerSettings<'s> {
     pub(crate) fn in_list(&self, fact: &Fact, value: &SettingValue) -> Result<String> {
         match self.is_disabled(fact)? {
             true => Ok(DISABLED.to_owned()),
-            false => Ok(value.plain.as_deref().map(|plain| fact.in_list(plain)).unwrap_or_default()), // default: none is shown as empty
+            false => {
+                Ok(value.plain.as_deref().map(|plain| fact.in_list(plain)).unwrap_or_default())
+            } // default: none is shown as empty
         }
     }
 
@@ -159,6 +201,9 @@ impl<'s> ServerSettings<'s> {
         let Some(fact) = super::fact(self.major(), name) else {
             return Ok(self.of_application(name)?.map(|value| (name.to_owned(), value)));
         };
+        if fact.is_for_superusers() && self.hides_some()? {
+            return Err(self.denied(fact).into());
+        }
         let value = self.value(fact)?;
         Ok(Some((fact.name.to_owned(), self.shown_value(fact, &value)?)))
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures::StreamExt as _;
 use pagemill_engine::Progress;
 use pagemill_types::builtin::oid;
@@ -22,7 +22,7 @@ use sqlparser::ast::{Expr, Query, UtilityOption, Value};
 
 #[cfg(feature = "workers")]
 use super::on_workers;
-use super::planning::PLAN;
+use super::planning::{PLAN, rows_of};
 use super::{AnswerColumn, Session};
 use crate::admission::scanned_bytes;
 use crate::error::{Result, SqlState, fail, unsupported};
@@ -126,7 +126,7 @@ impl Session {
         let (_, plan, task) = self.planned(query, &scans).await?;
         if asked.analyze {
             let _turn = self.admit(&plan, &scans).await?;
-            let mut stream = execute_stream(plan.clone(), task)?;
+            let mut stream = rows_of(&plan, task)?;
             while let Some(batch) = stream.next().await {
                 batch?;
             }

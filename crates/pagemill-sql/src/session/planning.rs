@@ -4,8 +4,11 @@
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::TreeNode as _;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use pagemill_engine::{Progress, ScanOptions};
 use sqlparser::ast::Query;
@@ -185,7 +188,7 @@ impl Session {
         scans: Arc<ScanContext>,
     ) -> Result<Rows> {
         let turn = self.admit(&plan, &scans).await?;
-        Rows::begin(columns, execute_stream(plan, task)?, scans, turn).await
+        Rows::begin(columns, rows_of(&plan, task)?, scans, turn).await
     }
 
     pub(super) async fn admit(
@@ -197,5 +200,30 @@ impl Session {
             Some(memory) => memory.admission().admit(plan, &scans.progress).await,
             None => Ok(None),
         }
+    }
+}
+
+/// Steps that have a row soon, however many rows there are.
+const SOON: [&str; 7] = [
+    "CooperativeExec",
+    "DataSourceExec",
+    "EmptyExec",
+    "GlobalLimitExec",
+    "LocalLimitExec",
+    "PlaceholderRowExec",
+    "ProjectionExec",
+];
+
+/// The rows of a plan. One of a single thread is computed by another than who asks for them, who hears of a cancellation then while a step
+/// computes.
+pub(super) fn rows_of(
+    plan: &Arc<dyn ExecutionPlan>,
+    task: Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    let is_single = plan.properties().output_partitioning().partition_count() == 1;
+    let rows = execute_stream(plan.clone(), task)?;
+    match is_single && plan.exists(|step| Ok(!SOON.contains(&step.name())))? {
+        true => Ok(spawn_buffered(rows, 1)),
+        false => Ok(rows),
     }
 }

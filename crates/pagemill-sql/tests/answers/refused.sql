@@ -7,7 +7,6 @@ select - - 2 ^ 2;
 select p.id, o.id, g from people p, orders o right join generate_series(1,p.id) g on true where o.id=p.id and p.id<4 order by 1,2,3;
 select unnest(tags), generate_series(1, 2), count(*) from people group by 1;
 select generate_series(1,generate_series(1,3));
-select pg_typeof('a');
 select string_agg(name, ',') from (select name from people where id < 9 order by id desc) s;
 select 2<>/**/3;
 select 1 as n union select 1.0;

@@ -58,7 +58,11 @@ struct Row {
     words: Option<ScalarValue>,
 }
 
-pub(super) fn begin(call: &SetCall, arguments: &[ArrayRef], row: usize) -> Outcome<Box<dyn Series>> {
+pub(super) fn begin(
+    call: &SetCall,
+    arguments: &[ArrayRef],
+    row: usize,
+) -> Outcome<Box<dyn Series>> {
     let client = decoded(strings(&arguments[0]).value(row));
     let settings = ServerSettings::new(&call.catalog, &client);
     let array = &call.columns[ENUMVALS];
