@@ -67,6 +67,9 @@ select id from item order by id limit (select id from orders);
 select o.id, (select i.id from item i where i.id > o.id order by i.id offset (select 1) limit 1) from orders o order by 1;
 select to_char(date '2024-05-03', 'TMDay, DD TMMonth YYYY|TMMON|tmdy|TMYYYY');
 select to_char(interval '1 day', 'TMMonth');
+select 7 union all select 8 union all (select 9 union all select 10) limit 3;
+select id from orders where id < 3 union all select id from item where id > 498 union all select 100;
+select a from (select 2 a union all select 1 union all select 3) x where a <> (select 3 union all select 4 limit 1);
 explain (nonsense) select 1;
 prepare between_any as select id from item where $1 between 1 and $2 and id < 3 order by id;
 execute between_any (2, 4);
@@ -154,7 +157,7 @@ async fn copied(host: &std::path::Path, port: u16, statement: &str) -> Result<Ve
 #[test]
 fn copy_in_binary_form_comes_in_the_messages_of_the_server() -> Result<()> {
     const COPIES: [&str; 5] = [
-        "copy (values (7), (8)) to stdout (format binary)",
+        "copy (select 7 union all select 8) to stdout (format binary)",
         "copy (select 7 where false) to stdout (format \"binary\")",
         "copy item (id, name) to stdout (format 'binary')",
         "copy orders to stdout with binary",

@@ -22,6 +22,7 @@ mod for_each_row;
 mod forms;
 pub(crate) mod functions;
 mod generic_plan;
+mod in_order;
 mod interruption;
 mod json_spelling;
 pub mod key_files;

@@ -71,7 +71,7 @@ impl Connection {
                 Err(error) => Ok(Err(error)),
             },
             Command::Declare { name, query, options } => {
-                self.declare((name, query, options), &[]).await
+                self.declare(name, query, options, &[]).await
             }
             Command::Fetch(fetch) => self.fetch_described(&fetch).await,
             other => Ok(self.control(other).await),

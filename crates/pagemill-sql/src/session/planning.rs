@@ -22,6 +22,7 @@ use crate::admission::Turn;
 use crate::bind::{Binder, Bound};
 use crate::error::{Error, Result, unsupported};
 use crate::functions::row_forms::shown_row;
+use crate::in_order::in_order;
 use crate::interruption::interruptible;
 use crate::long_constants::most_rows;
 use crate::nested::{Nested, plan_runs_queries};
@@ -220,6 +221,10 @@ pub(super) fn rows_of(
     plan: &Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
+    let plan = match task.session_config().target_partitions() {
+        1 => &in_order(plan)?,
+        _ => plan,
+    };
     let is_single = plan.properties().output_partitioning().partition_count() == 1;
     let rows = execute_stream(plan.clone(), task)?;
     match is_single && plan.exists(|step| Ok(!SOON.contains(&step.name())))? {

@@ -114,7 +114,9 @@ impl Connection {
     /// `DECLARE`.
     pub(in crate::connection) async fn declare(
         &mut self,
-        (name, query, options): (String, Arc<StatementText>, CursorOptions),
+        name: String,
+        query: Arc<StatementText>,
+        options: CursorOptions,
         values: &[ParameterValue],
     ) -> Result<Told<()>> {
         if self.status == TransactionStatus::Idle && !options.is_held {

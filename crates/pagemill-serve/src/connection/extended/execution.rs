@@ -60,7 +60,7 @@ impl Connection {
                 (Ok(()), Command::SetConfig(call)) => self.set_config(&call, &bound.values).await,
                 (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
                 (Ok(()), Command::Declare { name, query, options }) => {
-                    self.declare((name, query, options), &bound.values).await?
+                    self.declare(name, query, options, &bound.values).await?
                 }
                 (Ok(()), Command::Fetch(fetch)) => {
                     let formats = bound.formats.clone();
