@@ -34,7 +34,7 @@ impl Session {
             Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
             _ => None,
         });
-        writing(&words.take(5).collect::<Vec<_>>())
+        writing(&words.take(7).collect::<Vec<_>>())
     }
 
     fn parse_checked(text: &str) -> Result<Vec<Statement>> {
@@ -99,20 +99,21 @@ const QUALIFIERS: [&str; 14] = [
     "FORCE",
 ];
 
-/// Kinds of objects of two words and more, by their first ones.
-const LONG_KINDS: [(&str, &str); 11] = [
-    ("ACCESS", "ACCESS METHOD"),
-    ("EVENT", "EVENT TRIGGER"),
-    ("GROUP", "ROLE"),
-    ("LARGE", "LARGE OBJECT"),
-    ("MATERIALIZED", "MATERIALIZED VIEW"),
-    ("OWNED", "OWNED"),
-    ("SYSTEM", "SYSTEM"),
-    ("TABLES", "TABLES"),
-    ("TEXT", "TEXT SEARCH"),
-    ("USER", "ROLE"),
-    ("FOREIGN", "FOREIGN TABLE"),
-];
+/// The kind of object that words begin with, as the server's tags have it.
+fn object_kind(words: &[String]) -> Option<String> {
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    let length = match (word(0), word(1)) {
+        ("", _) => return None,
+        ("TEXT", _) | ("FOREIGN", "DATA") => 3,
+        ("ACCESS" | "EVENT" | "FOREIGN" | "LARGE" | "MATERIALIZED", _)
+        | ("OPERATOR", "CLASS" | "FAMILY")
+        | ("USER", "MAPPING") => 2,
+        ("USER" | "GROUP", _) => return Some("ROLE".to_owned()),
+        ("PRIVILEGES", _) => return Some("DEFAULT PRIVILEGES".to_owned()),
+        _ => 1,
+    };
+    Some(words[..length.min(words.len())].join(" "))
+}
 
 /// The command of a statement that writes, by its first words as the server's tags have it; `None` for any other.
 ///
@@ -128,13 +129,8 @@ fn writing(words: &[String]) -> Option<String> {
         "SECURITY" => Some("SECURITY LABEL".to_owned()),
         "IMPORT" => Some("IMPORT FOREIGN SCHEMA".to_owned()),
         "CREATE" | "ALTER" | "DROP" => {
-            let kind = words[1..].iter().find(|word| !QUALIFIERS.contains(&&***word))?;
-            let long = LONG_KINDS.iter().find(|(short, _)| short == kind);
-            let kind = match (long, words.iter().any(|word| word == "MAPPING")) {
-                (Some(("USER", _)), true) => "USER MAPPING",
-                (Some((_, long)), _) => long,
-                (None, _) => kind,
-            };
+            let at = words.iter().skip(1).position(|word| !QUALIFIERS.contains(&&**word))?;
+            let kind = object_kind(&words[at + 1..])?;
             Some(format!("{first} {kind}"))
         }
         _ => None,
@@ -156,7 +152,7 @@ fn parted(message: &str) -> (&str, Option<(u64, u64)>) {
 /// What is no query.
 pub(super) fn refuse<T>(statement: &Statement) -> Result<T> {
     let text = statement.to_string().to_uppercase();
-    let words: Vec<String> = text.split_whitespace().take(5).map(str::to_owned).collect();
+    let words: Vec<String> = text.split_whitespace().take(7).map(str::to_owned).collect();
     if let Statement::Copy { .. } = statement {
         return Err(read_only("COPY FROM").into());
     }
