@@ -133,7 +133,12 @@ pub(super) fn gains_by_jobs(plan: &LogicalPlan) -> Result<bool> {
         has_table |= matches!(node, LogicalPlan::TableScan(_));
         Ok(if has_table { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(has_table && plan.exists(|node| Ok(!is_light(node)))? && has_large_table(plan)?)
+    Ok(has_table && plan.exists(|node| Ok(!is_light(node)))?)
+}
+
+/// Whether threads of this machine share the work.
+pub(super) fn is_shared(plan: &LogicalPlan) -> Result<bool> {
+    Ok(gains_by_jobs(plan)? && has_large_table(plan)?)
 }
 
 /// Whether a table of a plan is one of which threads are worth a share. Of small ones, as catalogs are, rows come in an order that is the same

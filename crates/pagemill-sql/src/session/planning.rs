@@ -14,7 +14,7 @@ use pagemill_engine::{Progress, ScanOptions};
 use sqlparser::ast::Query;
 
 use super::answer::columns;
-use super::engine::{batch_size, gains_by_jobs};
+use super::engine::{batch_size, is_shared};
 #[cfg(feature = "workers")]
 use super::on_workers;
 use super::{AnswerColumn, Session, SessionOptions};
@@ -95,7 +95,7 @@ impl Session {
         scans: &ScanContext,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let mut state = self.context.state();
-        if !gains_by_jobs(&bound.plan)? {
+        if !is_shared(&bound.plan)? {
             scans.show_order();
             state.config_mut().options_mut().execution.target_partitions = 1;
         }

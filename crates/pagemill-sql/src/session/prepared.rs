@@ -15,7 +15,7 @@ use pagemill_format::Oid;
 use sqlparser::ast::{DescribeAlias, Query, Statement};
 
 use super::answer::columns;
-use super::engine::gains_by_jobs;
+use super::engine::is_shared;
 use super::explain::Explained;
 use super::parsing::refuse;
 use super::{AnswerColumn, Session};
@@ -233,7 +233,7 @@ impl Session {
         let scans = Arc::new(self.scans(&Progress::default()));
         let bound = self.bind((query, &parameters), &scans, false)?;
         let mut state = self.context.state();
-        if !gains_by_jobs(&bound.plan)? {
+        if !is_shared(&bound.plan)? {
             scans.show_order();
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
