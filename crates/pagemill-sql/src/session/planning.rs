@@ -95,7 +95,8 @@ impl Session {
         scans: &ScanContext,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let mut state = self.context.state();
-        if !is_shared(&bound.plan)? {
+        let is_shared = is_shared(&bound.plan)?;
+        if !is_shared {
             scans.show_order();
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
@@ -108,6 +109,7 @@ impl Session {
             plan = state.create_physical_plan(&bound.plan).await?;
         }
         let (plan, task) = with_runtime_filters(plan, &state)?;
+        let plan = if is_shared { plan } else { in_order(&plan)? };
         Ok((interruptible(plan, &scans.progress)?, task))
     }
 
@@ -221,10 +223,6 @@ pub(super) fn rows_of(
     plan: &Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
-    let plan = match task.session_config().target_partitions() {
-        1 => &in_order(plan)?,
-        _ => plan,
-    };
     let is_single = plan.properties().output_partitioning().partition_count() == 1;
     let rows = execute_stream(plan.clone(), task)?;
     match is_single && plan.exists(|step| Ok(!SOON.contains(&step.name())))? {

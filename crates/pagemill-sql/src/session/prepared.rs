@@ -21,6 +21,7 @@ use super::parsing::refuse;
 use super::{AnswerColumn, Session};
 use crate::error::Result;
 use crate::generic_plan::{GenericPlan, PlanCell, Planned, Sample};
+use crate::in_order::in_order;
 use crate::interruption::interruptible;
 use crate::parameters::{ParameterValue, Parameters};
 use crate::rows::Rows;
@@ -263,6 +264,10 @@ impl Session {
         let (plan, task) = match generic.hands_down() {
             true => with_runtime_filters(plan, &self.context.state())?,
             false => (plan, generic.task().clone()),
+        };
+        let plan = match generic.task().session_config().target_partitions() {
+            1 => in_order(&plan)?,
+            _ => plan,
         };
         let plan = interruptible(plan, &scans.progress)?;
         self.begin(columns, (plan, task), scans).await.map(Some)
