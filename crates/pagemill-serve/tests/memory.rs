@@ -1,4 +1,5 @@
-//! Many clients sort more than memory holds, all at once: they wait for each other, and each has its answer.
+//! Many clients sort more than memory holds, all at once: they wait for each other, and each has its answer. Joins of small tables that give
+//! more than it holds go to files.
 //!
 //! Invariant: the answers are the server's; a client that takes no rows keeps nobody from his.
 
@@ -62,5 +63,30 @@ fn clients_that_sort_all_at_once_wait_for_each_other() -> Result<()> {
     let second = rows.next().context("another row")??;
     ensure!(first != second && rows.next().is_none(), "{first} {second}");
     ensure!(idle.wait()?.success());
+    Ok(())
+}
+
+/// 200,000 rows on both sides of the last join, of tables that one thread reads.
+const JOIN: &str = "with pairs as (select a.id as a, b.id as b, a.s || b.s as s from part a join part b using (k))
+    select count(*), max(x.s), min(y.s) from pairs x join pairs y on x.a = y.a and x.b = y.b where y.s > ''";
+
+#[test]
+fn a_join_of_small_tables_that_gives_much_goes_to_files() -> Result<()> {
+    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
+    let mut cluster = TestCluster::create(&install, &options)?;
+    cluster.psql(
+        "postgres",
+        "create table part as select i as id, i % 5 as k, repeat('x', 40) as s from generate_series(1, 1000) i;
+         analyze; checkpoint",
+    )?;
+    let expected = cluster.psql("postgres", JOIN)?;
+    cluster.stop()?;
+    let served = Served::start(&cluster, &["--memory", "16MB"])?;
+    // Prepared, too, from whose second run on a plan is kept.
+    let prepared = format!("prepare j as {JOIN}; execute j; execute j; execute j");
+    let found = answer(psql(&served, &cluster).args(["-c", JOIN, "-c", &prepared]).spawn()?)?;
+    let answers: Vec<&str> = found.lines().filter(|line| line.starts_with("200000|")).collect();
+    ensure!(answers.len() == 4 && answers.iter().all(|line| *line == expected.trim()), "{found}");
     Ok(())
 }

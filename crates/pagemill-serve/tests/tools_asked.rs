@@ -50,7 +50,9 @@ select o.id from orders o left join item i on i.id = o.id + 495 where (i.*)::tex
 select oidvectortypes(proargtypes) from pg_proc where proname in ('added', 'format_type', 'now') order by 1;
 select pg_current_logfile(), pg_current_logfile('stderr');
 select count(*) from pg_replication_slots;
+select count(*) from pg_stat_replication_slots;
 select count(*) from pg_stat_database where datname is not null;
+select count(wal_records) + count(wal_bytes) from pg_stat_wal;
 select archived_count, failed_count, last_archived_wal from pg_stat_archiver;
 select version() ~ '64-bit';
 select attname from pg_attribute where attrelid = 'item'::regclass and attnum > 0;
@@ -149,6 +151,38 @@ fn check_statements(install: &PgInstall) -> Result<()> {
 #[test]
 fn statements_of_tools_are_answered_as_by_the_server() {
     each_of(&PgInstall::spread(), check_statements);
+}
+
+/// The server has other steps, and the same words for what is expected of each.
+#[test]
+fn a_plan_is_a_document_and_ends_its_first_line_in_a_cost() -> Result<()> {
+    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    let mut cluster = cluster(&install)?;
+    cluster.stop()?;
+    let served = Served::start(&cluster, &[])?;
+    let explained = |statement: &str| -> Result<String> {
+        let output =
+            client(&served, &install).args(["-X", "-A", "-t", "-c", statement]).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let document =
+        explained("explain (format json) select kept, count(*) from item group by kept")?;
+    let plan = &serde_json::from_str::<serde_json::Value>(&document)?[0]["Plan"];
+    ensure!(plan["Total Cost"].as_f64().is_some_and(|cost| cost > 0.0), "{document}");
+    ensure!(plan["Plan Rows"].is_u64() && plan["Plan Width"] == 12, "{document}");
+    ensure!(plan["Plans"].as_array().is_some_and(|below| below.len() == 1), "{document}");
+    let lines = explained("explain select id from item where id < 10")?;
+    let first = lines.lines().next().context("a line")?;
+    let (_, cost) = first.rsplit_once("  (cost=0.00..").context(lines.clone())?;
+    ensure!(cost.ends_with(" width=4)"), "{lines}");
+    let without = explained("explain (costs off, verbose) select id from item")?;
+    ensure!(!without.contains("cost="), "{without}");
+    let analyzed = explained("explain (analyze, format json, costs off) select id from item")?;
+    let whole: serde_json::Value = serde_json::from_str(&analyzed)?;
+    ensure!(whole[0]["Plan"].get("Plan Rows").is_none(), "{analyzed}");
+    ensure!(whole[0]["Notes"].to_string().contains("500 tuples alive"), "{analyzed}");
+    Ok(())
 }
 
 /// The messages that a COPY in binary form comes in.

@@ -37,6 +37,11 @@ impl Error {
         matches!(self, Self::Statement(error) if is_it(error))
     }
 
+    /// True where the memory that is allowed did not do.
+    pub(crate) fn is_of_memory(&self) -> bool {
+        self.report().state == SqlState::OUT_OF_MEMORY
+    }
+
     /// True where a query of one value that was made a join found several.
     pub(crate) fn is_of_several_rows(&self) -> bool {
         let is_it = |error: &StatementError| error.message.starts_with(SEVERAL_ROWS);

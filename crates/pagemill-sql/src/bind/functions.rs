@@ -219,6 +219,7 @@ impl Binder<'_> {
                 self.row_of_document(&chosen, arguments.typed)
             }
             _ if chosen.function.key == "pg_typeof" && is_untyped(&arguments.typed) => {
+                catalog.check_function(chosen.function)?;
                 let ty = PgType::new(chosen.function.result);
                 constant(&self.catalog, ty, "unknown")
             }

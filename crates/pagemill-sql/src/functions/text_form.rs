@@ -124,8 +124,6 @@ fn accept(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
     Ok(values.clone())
 }
 
-/// The SQLSTATE follows from PostgreSQL's words.
-#[cold]
 /// The state of an error that says that there is nothing of a name, as the types of names have it.
 fn missing_object(message: &str) -> Option<SqlState> {
     const STATES: [(&str, &str); 9] = [
@@ -145,6 +143,8 @@ fn missing_object(message: &str) -> Option<SqlState> {
     known.or_else(|| message.starts_with("invalid name syntax").then_some(SqlState("42602")))
 }
 
+/// The SQLSTATE follows from PostgreSQL's words.
+#[cold]
 pub(crate) fn invalid(message: String) -> StatementError {
     let state = match () {
         // What is quoted in a message ends with its quotation mark.

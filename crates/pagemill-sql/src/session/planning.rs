@@ -94,8 +94,16 @@ impl Session {
         bound: &Bound,
         scans: &ScanContext,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        self.plan_as(bound, scans, is_shared(&bound.plan)?).await
+    }
+
+    async fn plan_as(
+        &self,
+        bound: &Bound,
+        scans: &ScanContext,
+        is_shared: bool,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let mut state = self.context.state();
-        let is_shared = is_shared(&bound.plan)?;
         if !is_shared {
             scans.show_order();
             state.config_mut().options_mut().execution.target_partitions = 1;
@@ -156,8 +164,38 @@ impl Session {
             Err(error) if error.is_of_several_rows() || error.is_of_values() => {
                 self.begin_for_each_row(query, &scans, error).await
             }
+            // Joins of one thread hold one side whole; those of several sort both in files where memory is limited.
+            Err(error) if self.options.memory.is_some() && error.is_of_memory() => {
+                self.begin_shared(query, &scans, error).await
+            }
             rows => rows,
         }
+    }
+
+    /// The same by all threads, where it was run by one; otherwise the error stays.
+    async fn begin_shared(
+        &self,
+        query: (&Query, &Parameters),
+        scans: &ScanContext,
+        error: Error,
+    ) -> Result<Rows> {
+        let scans = self.scans_anew(scans);
+        // The error is told in any case; what is in the way of another plan is not.
+        let Ok(bound) = self.bind(query, &scans, false) else { return Err(error) };
+        if is_shared(&bound.plan)? {
+            return Err(error);
+        }
+        let planned = self.plan_as(&bound, &scans, true).await?;
+        self.begin(columns(bound).into(), planned, scans).await
+    }
+
+    /// For a statement that begins once more.
+    fn scans_anew(&self, scans: &ScanContext) -> Arc<ScanContext> {
+        let again = self.scans(&scans.progress);
+        Arc::new(match scans.has_wide_numerics {
+            true => again.with_wide_numerics(),
+            false => again,
+        })
     }
 
     /// The same with queries run for each row around them, where there is one that is; otherwise the error stays.
@@ -167,12 +205,7 @@ impl Session {
         scans: &ScanContext,
         error: Error,
     ) -> Result<Rows> {
-        let again = self.scans(&scans.progress);
-        let again = match scans.has_wide_numerics {
-            true => again.with_wide_numerics(),
-            false => again,
-        };
-        let scans = Arc::new(again);
+        let scans = self.scans_anew(scans);
         // The error is told in any case; what is in the way of another plan is not.
         let Ok((bound, plan, task)) = self.planned_as(query, &scans, true).await else {
             return Err(error);

@@ -177,6 +177,7 @@ impl Session {
                 // There is another plan for such rows.
                 Err(error)
                     if error.is_no_decimal()
+                        || error.is_of_memory()
                         || error.is_of_several_rows()
                         || error.is_of_values() => {}
                 // The text itself says what is wrong with it, and where.

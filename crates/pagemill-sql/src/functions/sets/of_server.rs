@@ -20,6 +20,7 @@ use super::super::keys::strings;
 use super::super::rows::Outcome;
 use super::super::system::comments::{class, comments};
 use super::super::system::statement_error;
+use super::super::text_form::payload_of_text;
 use super::{Asked, Begin, NoRows, Series, SetCall, SetColumn, made_of_payloads, parameter};
 use crate::error::{Result, StatementError};
 use crate::scan::micros_of;
@@ -55,7 +56,7 @@ pub(super) fn find(asked: &Asked<'_>) -> Result<Option<SetCall>> {
         // One row of NULLs where nothing is received.
         "pg_stat_get_wal_receiver" => (one_without_values, true),
         "pg_stat_get_archiver" | "pg_stat_get_wal" => (nothing_counted, true),
-        "pg_get_replication_slots" | "pg_stat_get_replication_slots" => (slots, false),
+        "pg_get_replication_slots" | "pg_stat_get_replication_slot" => (slots, false),
         "pg_stat_get_progress_info" => (progress, false),
         "pg_available_extensions" | "pg_available_extension_versions" => (extensions, false),
         "pg_lock_status" | "pg_stat_get_subscription" | "pg_stat_get_wal_senders" => (none, false),
@@ -143,10 +144,13 @@ fn one_without_values(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<d
 /// A row of counts that begin.
 fn nothing_counted(call: &SetCall, _: &[ArrayRef], _: usize) -> Outcome<Box<dyn Series>> {
     let begin = |column: &SetColumn| match column.ty.oid {
-        oid::INT8 | oid::FLOAT8 => Some(vec![0; 8]),
-        _ => None,
+        oid::INT8 | oid::FLOAT8 | oid::NUMERIC => {
+            payload_of_text(&call.catalog, column.ty, "0").map(Some)
+        }
+        _ => Ok(None),
     };
-    made_of_payloads(call, vec![call.columns.iter().map(begin).collect()])
+    let counts = call.columns.iter().map(begin).collect::<Outcome<Vec<_>>>()?;
+    made_of_payloads(call, vec![counts])
 }
 
 /// None is kept where their directory is empty.
