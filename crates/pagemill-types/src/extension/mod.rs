@@ -1,8 +1,10 @@
 //! Types of extensions whose layouts are known and stable: a table of them, told by the library of their output function and
 //! their name.
 //!
-//! What else an extension brings is refused, or shown in hex: its output is the extension's own code.
+//! What else an extension brings is refused, or shown in hex: its output is the extension's own code. Functions are told by their
+//! library and the name of their C function.
 
+pub mod call;
 pub mod geometry;
 pub mod hstore;
 pub mod ltree;
@@ -10,6 +12,8 @@ pub mod vector;
 
 use super::ScalarWriter;
 use super::decode::Decode;
+use super::input::ScalarReader;
+use call::ExtensionFunction;
 
 /// A type of an extension.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ pub struct ExtensionType {
     name: &'static str,
     /// Appends a value's text, as the type's output function prints it.
     pub write: ScalarWriter,
+    /// Appends the payload that a text says, as the type's input function reads it; `None` where that is not known.
+    pub read: Option<ScalarReader>,
     /// What its values are.
     pub decode: Decode,
 }
@@ -27,12 +33,27 @@ pub struct ExtensionType {
 impl ExtensionType {
     /// The type of this name whose output function is in this library (`$libdir/postgis-3`, say).
     pub fn find(library: &[u8], name: &[u8]) -> Option<&'static Self> {
-        let file = library.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let base = file.split(|byte| *byte == b'-').next().unwrap_or_default();
+        let base = base_name(library);
         EXTENSION_TYPES
             .iter()
             .find(|one| one.library.as_bytes() == base && one.name.as_bytes() == name)
     }
+}
+
+/// A library's name without its directory, and without a version behind a hyphen.
+fn base_name(library: &[u8]) -> &[u8] {
+    let file = library.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    file.split(|byte| *byte == b'-').next().unwrap_or_default()
+}
+
+/// The libraries whose functions are known.
+const LIBRARIES: &[(&str, &[ExtensionFunction])] = &[];
+
+/// The function of this symbol (`pg_proc.prosrc`) in a library (`pg_proc.probin`).
+pub fn function(library: &[u8], symbol: &[u8]) -> Option<&'static ExtensionFunction> {
+    let base = base_name(library);
+    let (_, functions) = LIBRARIES.iter().find(|(name, _)| name.as_bytes() == base)?;
+    functions.iter().find(|one| one.symbol.as_bytes() == symbol)
 }
 
 const EXTENSION_TYPES: &[ExtensionType] = &[
@@ -40,30 +61,35 @@ const EXTENSION_TYPES: &[ExtensionType] = &[
         library: "hstore",
         name: "hstore",
         write: hstore::write_hstore,
+        read: None,
         decode: Decode::Hstore,
     },
     ExtensionType {
         library: "ltree",
         name: "ltree",
         write: ltree::write_ltree,
+        read: None,
         decode: Decode::Other,
     },
     ExtensionType {
         library: "vector",
         name: "vector",
         write: vector::write_vector,
+        read: None,
         decode: Decode::Vector32,
     },
     ExtensionType {
         library: "postgis",
         name: "geometry",
         write: geometry::write_geometry,
+        read: None,
         decode: Decode::Geometry,
     },
     ExtensionType {
         library: "postgis",
         name: "geography",
         write: geometry::write_geometry,
+        read: None,
         decode: Decode::Geometry,
     },
 ];
