@@ -137,8 +137,8 @@ impl Plan {
 
     /// The plan for columns as PostgreSQL itself computes with them, for query engines: numbers, booleans and texts as in
     /// files of Arrow; dates as days and times as microseconds in PostgreSQL's own count, infinities included; labels of
-    /// enums, and what is the number of an object, as OIDs; `numeric(p,s)` of up to 38 digits as decimals; every other value
-    /// as the bytes of its tuple without their length word.
+    /// enums, and what is the number of an object, as OIDs; `numeric(p,s)` of up to 38 digits as decimals; types of extensions that
+    /// are kept and printed as text is as texts; every other value as the bytes of its tuple without their length word.
     ///
     /// # Errors
     /// When a column does not exist, or its type is not known.
@@ -157,7 +157,9 @@ impl Plan {
             let (kind, data_type) = match value_type.output {
                 TypeOutput::Enum(_) => (Kind::UInt32, DataType::UInt32),
                 _ => {
-                    (stored_kind(value_type.base, modifier), stored_type(value_type.base, modifier))
+                    let kind = stored_kind_of(&value_type, modifier);
+                    let data_type = stored(&kind);
+                    (kind, data_type)
                 }
             };
             let name = readable_name(encoding, &column.name);
@@ -469,6 +471,17 @@ fn scalar(decode: Decode, base: Oid, modifier: i32) -> Kind {
     }
 }
 
+/// As [`stored_kind`], and an extension's texts (citext) as texts.
+fn stored_kind_of(value_type: &ValueType, modifier: i32) -> Kind {
+    let is_text = value_type.decode == Decode::Text
+        && matches!(value_type.output, TypeOutput::Verbatim)
+        && BuiltinType::by_oid(value_type.base).is_none();
+    match is_text {
+        true => Kind::Text,
+        false => stored_kind(value_type.base, modifier),
+    }
+}
+
 /// How values are handed to who computes with them as PostgreSQL does. By the type itself: one that is only stored or printed
 /// like another, as an extension's may be, is known to nobody but its own functions.
 fn stored_kind(base: Oid, modifier: i32) -> Kind {
@@ -498,9 +511,14 @@ fn stored_kind(base: Oid, modifier: i32) -> Kind {
     }
 }
 
-/// The Arrow type of the values of a base type that is no enum, in the batches of a plan made by [`Plan::stored`].
+/// The Arrow type of the values of a base type that is no enum and no extension's, in the batches of a plan made by
+/// [`Plan::stored`].
 pub fn stored_type(base: Oid, modifier: i32) -> DataType {
-    match stored_kind(base, modifier) {
+    stored(&stored_kind(base, modifier))
+}
+
+fn stored(kind: &Kind) -> DataType {
+    match *kind {
         Kind::Bool => DataType::Boolean,
         Kind::Int16 => DataType::Int16,
         Kind::Int32 => DataType::Int32,

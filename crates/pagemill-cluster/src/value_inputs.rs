@@ -18,6 +18,7 @@ use pagemill_format::{Oid, PgVersion};
 use pagemill_types::builtin::BuiltinType;
 use pagemill_types::builtin::oid::MONEY;
 use pagemill_types::expression::Check;
+use pagemill_types::extension::ExtensionType;
 use pagemill_types::input::Characters;
 use pagemill_types::input::datetime::DateTimeContext;
 use pagemill_types::input::tree::{
@@ -36,9 +37,9 @@ use crate::input_rows::{
 };
 use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
 use crate::name_search::NameSearch;
-use crate::refusal::{Refusal, TypeCause};
+use crate::refusal::{OutputCause, Refusal, TypeCause};
 use crate::relation::RelationKind;
-use crate::value_types::{TypeChoices, TypeRow, UnknownTypes};
+use crate::value_types::{TypeChoices, TypeRow, UnknownTypes, function_code};
 
 pub use crate::name_search::InputNames;
 
@@ -366,6 +367,20 @@ impl InputCatalog {
                 Ok(input)
             }
             None if row.oid < FIRST_NORMAL_OID => Err(self.refused(row, TypeCause::NoInput)),
+            None => self.of_extension(row),
+        }
+    }
+
+    /// The input of an extension's type that is known.
+    fn of_extension(&self, row: &TypeRow) -> Result<TypeInput> {
+        let known = match function_code(&self.database, row.input)? {
+            OutputCause::Library { library, .. } => {
+                ExtensionType::find(library.as_bytes(), &row.name)
+            }
+            _ => None,
+        };
+        match known.and_then(|known| known.read) {
+            Some(read) => Ok(TypeInput::Scalar(read)),
             None => Err(self.refused(row, TypeCause::Input)),
         }
     }

@@ -342,8 +342,8 @@ pub(crate) fn internal_functions(
     Ok(own.into_iter().filter_map(stands_for).collect())
 }
 
-/// What is known of an output function that is not built in: the library whose code it is.
-fn output_code(database: &Database, function: Oid) -> Result<OutputCause> {
+/// What is known of an input or output function that is not built in: the library whose code it is.
+pub(crate) fn function_code(database: &Database, function: Oid) -> Result<OutputCause> {
     let mut found = None;
     database.scan(catalog::PG_PROC, &["oid", "proname", "probin"], |row| {
         if row.oid(0)? == function {
@@ -484,7 +484,7 @@ impl Builder<'_> {
         if let Some(output) = lender.map(|r| self.builtin(r.oid)).transpose()?.flatten() {
             return Ok(output);
         }
-        let code = output_code(self.database, row.output)?;
+        let code = function_code(self.database, row.output)?;
         if let OutputCause::Library { library, .. } = &code
             && let Some(known) = ExtensionType::find(library.as_bytes(), &row.name)
         {

@@ -102,10 +102,17 @@ async fn enter(server: &Arc<Server>, arrival: Arrival) -> Option<(Channel, Enter
 fn report(out: &mut ResponseBuffer, severity: Severity, error: &StatementError) {
     let state = Some(error.state.0);
     let character = error.character.map(|character| character.to_string());
-    let (message, hint) = (Some(&*error.message), error.hint.as_deref());
+    let (message, detail) = (Some(&*error.message), error.detail.as_deref());
+    let hint = error.hint.as_deref();
     out.report(
         severity,
-        &[(b'C', state), (b'M', message), (b'H', hint), (b'P', character.as_deref())],
+        &[
+            (b'C', state),
+            (b'M', message),
+            (b'D', detail),
+            (b'H', hint),
+            (b'P', character.as_deref()),
+        ],
     );
 }
 

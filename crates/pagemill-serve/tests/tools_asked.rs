@@ -3,13 +3,15 @@
 //!
 //! Invariant: what goes over the wire is compared message by message where clients depend on it.
 
+#[path = "support/asked.rs"]
+mod asked;
 mod support;
 
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use asked::{asked, compare};
 use futures::TryStreamExt as _;
 use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, skipped};
@@ -111,22 +113,6 @@ fn cluster(install: &PgInstall) -> Result<TestCluster> {
     Ok(cluster)
 }
 
-/// What psql prints of a script, a line before each statement, with the states of errors.
-fn asked(mut psql: Command, script: &str) -> Result<String> {
-    psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=0", "-f", "-"]).env("PGTZ", "UTC");
-    psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = psql.spawn()?;
-    let mut text = String::new();
-    for statement in script.lines().filter(|line| !line.is_empty()) {
-        let quoted = statement.replace('\'', "''");
-        text +=
-            &format!("\\echo '== {quoted}'\n{statement}\n\\echo :SQLSTATE :LAST_ERROR_MESSAGE\n");
-        text += "\\set LAST_ERROR_MESSAGE ''\n";
-    }
-    child.stdin.take().context("a pipe")?.write_all(text.as_bytes())?;
-    Ok(String::from_utf8(child.wait_with_output()?.stdout)?)
-}
-
 fn client(served: &Served, install: &PgInstall) -> Command {
     let mut command = Command::new(install.psql());
     command.env("PGHOST", served.directory.path()).env("PGPORT", "5432");
@@ -140,10 +126,7 @@ fn check_statements(install: &PgInstall) -> Result<()> {
     cluster.stop()?;
     let served = Served::start(&cluster, &[])?;
     let found = asked(client(&served, install), STATEMENTS)?;
-    for (found, expected) in found.split("\n== ").zip(expected.split("\n== ")) {
-        ensure!(found == expected, "{found}\n--- the server:\n{expected}");
-    }
-    ensure!(found.lines().count() == expected.lines().count(), "all is compared");
+    compare(&found, &expected)?;
     ensure!(found.lines().count() > 150, "much is compared");
     Ok(())
 }

@@ -176,6 +176,7 @@ impl Catalog {
         read.read_casts()?;
         read.read_ranges()?;
         read.read_functions()?;
+        read.mark_texts();
         read.read_operators()?;
         read.read_collations()?;
         read.read_default_collation()?;

@@ -25,8 +25,9 @@ use crate::types::{DEFAULT_COLLATION, PgType, RECORD, RECORDS, UNKNOWN, carrier}
 /// What carries values of a type of this database.
 pub(crate) fn carrier_of(catalog: &Catalog, ty: PgType) -> DataType {
     let (base, modifier) = catalog.base_type(ty.oid, ty.modifier);
-    match catalog.type_row(base).map(|row| row.kind) {
-        Some(b'e') => DataType::Int32,
+    match catalog.type_row(base) {
+        Some(row) if row.kind == b'e' => DataType::Int32,
+        Some(row) if row.is_like_text => DataType::Utf8,
         _ => carrier(base, modifier),
     }
 }

@@ -247,6 +247,8 @@ pub struct StatementError {
     pub state: SqlState,
     /// The primary message.
     pub message: String,
+    /// More of what is wrong.
+    pub detail: Option<Box<str>>,
     /// What to do instead.
     pub hint: Option<String>,
     /// Where in the statement, line and column from 1.
@@ -258,12 +260,20 @@ pub struct StatementError {
 impl StatementError {
     /// An error with this message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Self { state, message: message.into(), hint: None, position: None, character: None }
+        let message = message.into();
+        Self { state, message, detail: None, hint: None, position: None, character: None }
     }
 
     /// What PostgreSQL can do and this cannot.
     pub fn unsupported(what: impl fmt::Display) -> Self {
         Self::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported here"))
+    }
+
+    /// With more of what is wrong.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<Box<str>>) -> Self {
+        self.detail = Some(detail.into());
+        self
     }
 
     /// With what to do instead.

@@ -15,6 +15,7 @@ use crate::coerce::{carrier_of, coerce, result_type};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::arrays::each::{ELEMENT, Each, Fold, SUBJECT};
 use crate::functions::arrays::{made, subscripts};
+use crate::functions::extensions::is_hstore;
 use crate::functions::logic::json_scalars;
 use crate::functions::row_forms::{shown_row, text_of_row};
 use crate::resolve;
@@ -189,6 +190,12 @@ impl Binder<'_> {
             let base = self.catalog.base_type(typed.ty.oid, -1).0;
             if base == oid::JSONB {
                 return self.part_of_document(typed, parts);
+            }
+            if let [Subscript::Index { index }] = parts
+                && is_hstore(&self.catalog, base)
+            {
+                let key = self.expr(index)?;
+                return self.operator("->", typed, key);
             }
             if let (oid::POINT | oid::BOX | oid::LSEG | oid::LINE, [Subscript::Index { index }]) =
                 (base, parts)

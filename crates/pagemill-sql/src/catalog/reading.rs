@@ -11,11 +11,14 @@ use super::rows::{
     CastContext, CastRow, CollationRow, FunctionRow, OperatorRow, RangeRow, TypeRow,
 };
 use crate::error::Result;
+use crate::functions::extensions;
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
 
 /// `internal`, the language of the server's own functions, whose source is the name of a C function.
 const INTERNAL: Oid = Oid(12);
+/// `c`, the language of functions of a library.
+const OF_LIBRARIES: Oid = Oid(13);
 
 impl Catalog {
     pub(super) fn read_types(&mut self) -> Result<()> {
@@ -32,6 +35,7 @@ impl Catalog {
             "typarray",
             "typlen",
             "typcollation",
+            "typinput",
         ];
         let (types, names) = (&mut self.types, &mut self.type_names);
         for_each_row(&self.values, "pg_type", &columns, |row| {
@@ -48,6 +52,8 @@ impl Catalog {
                 array: row.oid(9),
                 length: row.int2(10),
                 collation: row.oid(11),
+                input: row.oid(12),
+                is_like_text: false,
             };
             names.entry(found.name.clone()).or_default().push(found.oid);
             types.insert(found.oid, found);
@@ -100,13 +106,23 @@ impl Catalog {
             "proargtypes",
             "prolang",
             "prosrc",
+            "probin",
         ];
         let Self { types, functions, function_names, values, .. } = self;
         for_each_row(values, "pg_proc", &columns, |row| {
             let (name, arguments, kind) = (row.name(1), row.oids(9)?, row.byte(3));
-            let key = match row.oid(10) == INTERNAL && kind != b'a' {
-                true => row.text(11)?.unwrap_or_default(),
-                false => {
+            let own = match row.oid(10) {
+                _ if kind == b'a' => None,
+                INTERNAL => Some(row.text(11)?.unwrap_or_default()),
+                OF_LIBRARIES => match (row.text(12)?, row.text(11)?) {
+                    (Some(library), Some(symbol)) => extensions::key(&library, &symbol),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let key = match own {
+                Some(key) => key,
+                None => {
                     let name_of = |oid: &Oid| types.get(oid).map_or("?", |t| t.name.as_str());
                     let list: Vec<&str> = arguments.iter().map(name_of).collect();
                     // Another schema's function of the same name is another function.
@@ -135,6 +151,15 @@ impl Catalog {
             functions.insert(found.oid, found);
             Ok(())
         })
+    }
+
+    /// Marks the types of extensions that are texts but for what their functions make of them.
+    pub(super) fn mark_texts(&mut self) {
+        let Self { types, functions, .. } = self;
+        let is_own = |row: &&mut TypeRow| row.kind == b'b' && row.namespace != PG_CATALOG;
+        for row in types.values_mut().filter(is_own) {
+            row.is_like_text = functions.get(&row.input).is_some_and(|input| input.key == "textin");
+        }
     }
 
     pub(super) fn read_operators(&mut self) -> Result<()> {

@@ -32,6 +32,10 @@ pub struct TypeRow {
     pub length: i16,
     /// `typcollation`, 0 for none.
     pub collation: Oid,
+    /// `typinput`.
+    pub input: Oid,
+    /// True for a type of an extension that is read, kept and printed as text is.
+    pub is_like_text: bool,
 }
 
 impl TypeRow {
@@ -116,7 +120,8 @@ pub struct FunctionRow {
     pub arguments: Vec<Oid>,
     /// `prolang`.
     pub language: Oid,
-    /// By what our own code is found: the name of the server's C function; of all others, name and types of arguments.
+    /// By what our own code is found: the name of the server's C function; library and name of one of an extension that is known; of
+    /// all others, name and types of arguments.
     pub key: String,
 }
 

@@ -21,6 +21,7 @@
 //! | oidvector | how many numbers, then those, the highest byte of each first |
 //! | inet and cidr, order | the family, the network, the length of its mask, the address |
 //! | pg_lsn, order | its bytes, the highest one first |
+//! | citext | the key of its lower case ([`super::extensions`]) |
 //!
 //! Any other order is refused.
 //!
@@ -41,6 +42,7 @@ use pagemill_types::builtin::oid;
 use super::arrays::keys::array_key;
 use super::collations::Collator;
 use super::comparison::same_length;
+use super::extensions::{self, TypeOrder, lowered, payload_key};
 use super::integers::{INTEGERS, numbers};
 use super::logic::json_changes::equality_key as document_key;
 use super::logic::json_order::{locale_order_key, order_key as document_order, unknown_order};
@@ -77,6 +79,8 @@ enum Class {
     Document,
     /// `tsvector` and `tsquery`.
     TextSearch(&'static str),
+    /// A type of an extension.
+    Extension(TypeOrder),
     Unknown,
 }
 
@@ -109,7 +113,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         _ if catalog.type_row(base).is_some_and(TypeRow::is_array) => Class::Array,
         _ if catalog.range_row(base).is_some() => Class::Range,
         _ if is_of_rows(catalog, base) => Class::Row,
-        _ => Class::Unknown,
+        _ => extensions::order(catalog, base).map_or(Class::Unknown, Class::Extension),
     }
 }
 
@@ -167,6 +171,8 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
                 (std::slice::from_ref(typed), (name, text_search::order_keys as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
         }
+        Class::Extension(TypeOrder::Caseless) => text_order_key(catalog, &lowered(catalog, typed)?),
+        Class::Extension(TypeOrder::Bytes(key)) => Ok(payload_key(catalog, typed, key)),
         Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("the order of type {name}"))
@@ -193,6 +199,9 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
     match class(catalog, typed.ty.oid) {
         Class::Text => text_equality_key(catalog, typed),
         Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
+        Class::Extension(TypeOrder::Caseless) => {
+            text_equality_key(catalog, &lowered(catalog, typed)?)
+        }
         Class::Array => array_key(catalog, typed, equality_key),
         Class::Range => range_key(catalog, typed, equality_key),
         Class::Row => row_key(catalog, typed, equality_key),
@@ -265,7 +274,7 @@ pub(crate) fn order_pair(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result
 /// Two expressions that are in the order of two values, for one comparison: their keys, or for texts in a locale what the library
 /// says of both, and 0.
 pub(crate) fn ordered(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(Expr, Expr)> {
-    let (Some(mut x), Some(mut y)) = (as_compared(catalog, a), as_compared(catalog, b)) else {
+    let (Some(mut x), Some(mut y)) = (as_compared(catalog, a)?, as_compared(catalog, b)?) else {
         return order_pair(catalog, a, b);
     };
     let collation = common_collation(catalog, a, b)?;
@@ -277,17 +286,18 @@ pub(crate) fn ordered(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(E
 }
 
 /// A text as it is compared; `None` for what is none.
-fn as_compared(catalog: &Arc<Catalog>, typed: &Typed) -> Option<Typed> {
-    match class(catalog, typed.ty.oid) {
+fn as_compared(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Option<Typed>> {
+    Ok(match class(catalog, typed.ty.oid) {
         Class::Text => Some(typed.clone()),
         Class::PaddedText => Some(without_padding(catalog, typed)),
+        Class::Extension(TypeOrder::Caseless) => Some(lowered(catalog, typed)?),
         _ => None,
-    }
+    })
 }
 
 /// A text in a collation that is not one of bytes, as it is compared, and what compares it.
 pub(crate) fn collated(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Option<(Expr, Collator)>> {
-    let Some(text) = as_compared(catalog, typed) else { return Ok(None) };
+    let Some(text) = as_compared(catalog, typed)? else { return Ok(None) };
     match sorts_by_bytes(catalog, typed.ty.collation) {
         true => Ok(None),
         false => Ok(Some((text.expr, collations::collator(catalog, typed.ty.collation)?))),
@@ -322,7 +332,8 @@ fn pair(
             Ok((float_key(catalog, &wide(a)), float_key(catalog, &wide(b))))
         }
         (Class::Text | Class::PaddedText, Class::Text | Class::PaddedText)
-        | (Class::Array, Class::Array) => {
+        | (Class::Array, Class::Array)
+        | (Class::Extension(TypeOrder::Caseless), Class::Extension(TypeOrder::Caseless)) => {
             let collation = common_collation(catalog, a, b)?;
             let with = |typed: &Typed| {
                 let mut typed = typed.clone();

@@ -23,6 +23,7 @@ mod degrees;
 mod encodings;
 mod enums;
 mod error_details;
+pub(crate) mod extensions;
 pub(crate) mod floats;
 pub(crate) mod format_type;
 mod geometry;
@@ -149,4 +150,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| object_names::find(key))
         .or_else(|| aggregates::find(key))
         .or_else(|| hashes::find(key))
+        .or_else(|| extensions::find(key))
 }

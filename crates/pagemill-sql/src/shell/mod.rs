@@ -455,9 +455,9 @@ impl Shell {
     fn tell(&mut self, error: Error) -> Result<()> {
         self.has_failed = true;
         self.was_cancelled |= is_cancelled(&error);
-        let hint = match &error {
-            Error::Statement(error) => error.hint.clone(),
-            _ => None,
+        let (detail, hint) = match &error {
+            Error::Statement(error) => (error.detail.clone(), error.hint.clone()),
+            _ => (None, None),
         };
         self.has_failed_by(&error);
         let error = told(error);
@@ -465,6 +465,9 @@ impl Shell {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
         }
         failure::complain(failure::text_of(&error));
+        if let Some(detail) = detail {
+            failure::complain(format!("detail: {detail}"));
+        }
         if let Some(hint) = hint {
             failure::complain(format!("hint: {hint}"));
         }

@@ -38,6 +38,7 @@ pub(super) struct Distrust(pub(super) String);
 struct TravellingError {
     state: String,
     message: String,
+    detail: Option<Box<str>>,
     hint: Option<String>,
     /// A numeric of a declared size is none that a decimal is.
     is_no_decimal: bool,
@@ -83,8 +84,8 @@ pub(super) fn to_send(error: DataFusionError) -> DataFusionError {
     }
     let error = Error::from(error);
     let is_no_decimal = error.is_no_decimal();
-    let StatementError { state, message, hint, .. } = error.report();
-    let sent = TravellingError { state: state.0.to_owned(), message, hint, is_no_decimal };
+    let StatementError { state, message, detail, hint, .. } = error.report();
+    let sent = TravellingError { state: state.0.to_owned(), message, detail, hint, is_no_decimal };
     match serde_json::to_string(&sent) {
         Ok(json) => DataFusionError::External(format!("{MARK}{json}").into()),
         Err(_) => DataFusionError::External(sent.message.into()),
@@ -157,14 +158,15 @@ fn plain<'e>(error: &'e DataFusionError, text: &'e str) -> String {
 fn read(text: &str) -> Option<DataFusionError> {
     let (_, json) = text.split_once(MARK)?;
     let mut values = serde_json::Deserializer::from_str(json).into_iter::<TravellingError>();
-    let TravellingError { state, message, hint, is_no_decimal } = values.next()?.ok()?;
+    let TravellingError { state, message, detail, hint, is_no_decimal } = values.next()?.ok()?;
     if is_no_decimal {
         let (row, column) = (RowPlace::Answer(0), String::new());
         let unfit = Unfit { row, column, what: message, remedy: Remedy::Numeric };
         let error = Error::Arrow(ArrowError::Unfit(Box::new(unfit)));
         return Some(DataFusionError::External(Box::new(error)));
     }
-    let error = StatementError { hint, ..StatementError::new(known_state(&state), message) };
+    let error =
+        StatementError { detail, hint, ..StatementError::new(known_state(&state), message) };
     Some(error.into())
 }
 

@@ -44,6 +44,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, SortExpr, cast, lit, when};
 use pagemill_types::builtin::oid;
 
 use super::KernelCall;
+use super::extensions::{self, TypeOrder};
 use super::keys::{self, check_order, equality_key, order_key};
 use super::logic::JsonShape;
 use super::numeric::decimal;
@@ -120,6 +121,9 @@ pub(crate) fn aggregate(
             call.of_pairs(wanted).map(Some)
         }
         ("min" | "max", types) if EXTREMES.contains(&types) => call.extreme().map(Some),
+        (name, _) if let Some(own) = call.extreme_of_extension(name) => {
+            Call { name: own, ..call }.extreme().map(Some)
+        }
         ("bool_and" | "every", "bool") => Ok(Some(call.same_carrier(bool_and_udaf()))),
         ("bool_or", "bool") => Ok(Some(call.same_carrier(bool_or_udaf()))),
         ("bit_and", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_and_udaf()))),
@@ -277,6 +281,15 @@ impl Call<'_> {
             false => self.argument().expr.clone(),
         };
         Ok(self.engine(count_udaf(), argument, DataType::Int64))
+    }
+
+    /// min and max that an extension brings for its type, in the schema of that.
+    fn extreme_of_extension(&self, name: &str) -> Option<&'static str> {
+        let (schema, name) = name.split_once('.')?;
+        let row = self.catalog.type_row(self.call.arguments.first()?.ty.oid)?;
+        let is_own = row.namespace.0.to_string() == schema
+            && extensions::order(self.catalog, row.oid) == Some(TypeOrder::Caseless);
+        ["min", "max"].into_iter().find(|own| is_own && *own == name)
     }
 
     fn extreme(mut self) -> Result<Typed> {

@@ -9,6 +9,7 @@ mod arrays;
 pub(crate) mod catalogs;
 mod cells;
 mod control_file;
+mod extensions;
 mod grants;
 mod input_errors;
 mod key_words;
@@ -321,6 +322,10 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             Known::one(logic::path_searches::items, result)
         }
         "multirange_unnest" => Known::one(ranges::sets::unnest, result),
+        "hstore/hstore_skeys" | "hstore/hstore_svals" => Known::one(extensions::texts, result),
+        "hstore/hstore_each" => {
+            Known::named(extensions::pairs, &[("key", oid::TEXT), ("value", oid::TEXT)])
+        }
         "tsvector_unnest" => {
             let array = |element| Some(asked.catalog.type_row(element)?.array);
             let (positions, weights) = (array(oid::INT2)?, array(oid::TEXT)?);

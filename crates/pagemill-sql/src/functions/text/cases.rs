@@ -46,7 +46,8 @@ pub(in super::super) fn letters(catalog: &Catalog, arguments: &[Typed]) -> Resul
     }
 }
 
-fn letters_of(catalog: &Catalog, collation: Oid) -> Result<Letters> {
+/// What letters are to a collation.
+pub(in super::super) fn letters_of(catalog: &Catalog, collation: Oid) -> Result<Letters> {
     if matches!(collation, C_COLLATION | POSIX_COLLATION) {
         return Ok(Letters::Ascii);
     }
@@ -103,22 +104,27 @@ fn locale_case(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 
 /// The case of letters under the collation of a call. Those of ASCII need no locale; others need one that is known to be the
 /// server's.
-pub(super) struct LocaleLetters<'c> {
+pub(in super::super) struct LocaleLetters<'c> {
     call: &'c KernelCall,
+    collation: Oid,
     characters: Option<Characters>,
 }
 
 impl<'c> LocaleLetters<'c> {
     pub(super) fn new(call: &'c KernelCall) -> Self {
-        Self { call, characters: None }
+        let own = |oid: &Oid| !matches!(*oid, Oid(0) | DEFAULT_COLLATION);
+        let own = call.arguments.iter().map(|ty| ty.collation).find(own);
+        Self { call, collation: own.unwrap_or(DEFAULT_COLLATION), characters: None }
+    }
+
+    /// Those of the database, whatever collation the arguments have.
+    pub(in super::super) fn of_database(call: &'c KernelCall) -> Self {
+        Self { call, collation: DEFAULT_COLLATION, characters: None }
     }
 
     fn characters(&mut self) -> Outcome<&Characters> {
         if self.characters.is_none() {
-            let own = |oid: &Oid| !matches!(*oid, Oid(0) | DEFAULT_COLLATION);
-            let own = self.call.arguments.iter().map(|ty| ty.collation).find(own);
-            let collation = own.unwrap_or(DEFAULT_COLLATION);
-            let found = collations::letters(&self.call.catalog, collation);
+            let found = collations::letters(&self.call.catalog, self.collation);
             self.characters = Some(found.map_err(|why| beyond_ascii(&self.call.key, &why))?);
         }
         Ok(self.characters.as_ref().expect("it was just put there")) // infallible: above
@@ -132,12 +138,19 @@ impl<'c> LocaleLetters<'c> {
         Ok(text.chars().map(|letter| characters.upper(letter)).collect())
     }
 
-    pub(super) fn lower(&mut self, text: &str) -> Outcome<String> {
+    pub(in super::super) fn lower(&mut self, text: &str) -> Outcome<String> {
         if text.is_ascii() {
             return Ok(text.to_ascii_lowercase());
         }
         let characters = self.characters()?;
         Ok(text.chars().map(|letter| characters.lower(letter)).collect())
+    }
+
+    pub(in super::super) fn is_alphanumeric(&mut self, letter: char) -> Outcome<bool> {
+        match letter.is_ascii() {
+            true => Ok(letter.is_ascii_alphanumeric()),
+            false => Ok(self.characters()?.is_alphanumeric(letter)),
+        }
     }
 
     fn initcap(&mut self, text: &str) -> Outcome<String> {
