@@ -4,6 +4,7 @@
 //! What else an extension brings is refused, or shown in hex: its output is the extension's own code. Functions are told by their
 //! library and the name of their C function.
 
+pub mod arrays;
 pub mod call;
 pub mod geometry;
 pub mod hstore;
