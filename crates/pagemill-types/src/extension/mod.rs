@@ -6,9 +6,14 @@
 
 pub mod arrays;
 pub mod call;
+pub mod cube;
+#[cfg(test)]
+mod extension_tests;
 pub mod geometry;
 pub mod hstore;
 pub mod ltree;
+pub mod seg;
+pub mod trigrams;
 pub mod vector;
 
 use super::ScalarWriter;
@@ -48,7 +53,8 @@ fn base_name(library: &[u8]) -> &[u8] {
 }
 
 /// The libraries whose functions are known.
-const LIBRARIES: &[(&str, &[ExtensionFunction])] = &[];
+const LIBRARIES: &[(&str, &[ExtensionFunction])] =
+    &[("cube", cube::FUNCTIONS), ("pg_trgm", trigrams::FUNCTIONS), ("seg", seg::FUNCTIONS)];
 
 /// The function of this symbol (`pg_proc.prosrc`) in a library (`pg_proc.probin`).
 pub fn function(library: &[u8], symbol: &[u8]) -> Option<&'static ExtensionFunction> {
@@ -58,6 +64,20 @@ pub fn function(library: &[u8], symbol: &[u8]) -> Option<&'static ExtensionFunct
 }
 
 const EXTENSION_TYPES: &[ExtensionType] = &[
+    ExtensionType {
+        library: "cube",
+        name: "cube",
+        write: cube::write_cube,
+        read: Some(cube::read_cube),
+        decode: Decode::Other,
+    },
+    ExtensionType {
+        library: "seg",
+        name: "seg",
+        write: seg::write_seg,
+        read: Some(seg::read_seg),
+        decode: Decode::Other,
+    },
     ExtensionType {
         library: "hstore",
         name: "hstore",

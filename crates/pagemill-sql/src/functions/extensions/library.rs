@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
-use pagemill_types::extension::{self, call};
+use pagemill_types::extension::{self, call, cube, seg};
 
 use super::super::rows::{Made, Outcome, one};
 use super::super::text::cases::{Letters, LocaleLetters, letters_of};
@@ -23,21 +23,27 @@ pub(super) fn find(library: &str, symbol: &str) -> Option<Implementation> {
 /// Types whose payloads make bytes that sort as they do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
+    Cube,
     Hstore,
+    Seg,
 }
 
 impl Key {
     /// The name of the kernel that makes them.
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Cube => "cube_key",
             Self::Hstore => "hstore_key",
+            Self::Seg => "seg_key",
         }
     }
 
     /// That kernel.
     pub(super) fn kernel(self) -> Kernel {
         match self {
+            Self::Cube => |_, a| one(a, |cube: &[u8]| cube::order_key(cube).map_err(damaged)),
             Self::Hstore => |_, a| one(a, |payload: &[u8]| Ok(payload.to_vec())),
+            Self::Seg => |_, a| one(a, |seg: &[u8]| seg::order_key(seg).map_err(damaged)),
         }
     }
 }
@@ -45,7 +51,9 @@ impl Key {
 /// The order whose `<` this function is.
 pub(super) fn order(library: &str, symbol: &str) -> Option<Key> {
     match (library, symbol) {
+        ("cube", "cube_lt") => Some(Key::Cube),
         ("hstore", "hstore_lt") => Some(Key::Hstore),
+        ("seg", "seg_lt") => Some(Key::Seg),
         _ => None,
     }
 }

@@ -1,0 +1,28 @@
+//! What tests of extensions' functions share: letters of Unicode, and calls by symbol.
+//!
+//! Invariant: letters are told as the standard library tells them, which is what `C.UTF-8` of the GNU C library says of usual ones.
+
+use super::call::{Argument, CallError, ExtensionFunction, Letters, Value};
+
+/// Letters as Unicode has them.
+pub(super) struct UnicodeLetters;
+
+impl Letters for UnicodeLetters {
+    fn lower(&self, text: &str) -> String {
+        text.to_lowercase()
+    }
+
+    fn is_alphanumeric(&self, character: char) -> bool {
+        character.is_alphanumeric()
+    }
+}
+
+/// What the function of this symbol gives.
+pub(super) fn called(
+    functions: &[ExtensionFunction],
+    symbol: &str,
+    arguments: &[Argument<'_>],
+) -> Result<Value, CallError> {
+    let function = functions.iter().find(|one| one.symbol == symbol);
+    (function.unwrap().call)(&UnicodeLetters, arguments)
+}
