@@ -379,7 +379,7 @@ impl InputCatalog {
             }
             _ => None,
         };
-        match known.and_then(|known| known.read) {
+        match known.and_then(|known| known.read_in(self.context.version)) {
             Some(read) => Ok(TypeInput::Scalar(read)),
             None => Err(self.refused(row, TypeCause::Input)),
         }

@@ -146,7 +146,7 @@ impl ValueWriter<'_> {
                 };
                 self.nested(out, |writer, out| write_row(writer, attributes, payload, out))?;
             }
-            JsonForm::Pairs => write_pairs(payload, out)?,
+            JsonForm::Pairs => hstore::write_json(payload, hstore::JsonValues::Strings, out)?,
             JsonForm::Text if matches!(output, TypeOutput::Verbatim) => {
                 write_json_string(payload, out);
             }
@@ -237,25 +237,6 @@ fn write_row(
     }
     if separator == b'{' {
         out.push(b'{');
-    }
-    out.push(b'}');
-    Ok(())
-}
-
-/// The cast of hstore writes blanks where the other functions write none.
-fn write_pairs(payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    out.push(b'{');
-    for (number, pair) in hstore::pairs(payload)?.enumerate() {
-        let (key, value) = pair?;
-        if number > 0 {
-            out.extend_from_slice(b", ");
-        }
-        write_json_string(key, out);
-        out.extend_from_slice(b": ");
-        match value {
-            Some(value) => write_json_string(value, out),
-            None => out.extend_from_slice(b"null"),
-        }
     }
     out.push(b'}');
     Ok(())
@@ -388,7 +369,7 @@ mod tests {
             for oid in samples::ALL {
                 let _ = json(oid, &bytes);
             }
-            let _ = (json(NEST, &bytes), write_pairs(&bytes, &mut Vec::new()));
+            let _ = (json(NEST, &bytes), hstore::write_json(&bytes, hstore::JsonValues::Strings, &mut Vec::new()));
         }
     }
 }

@@ -175,6 +175,7 @@ pub(crate) fn invalid(message: String) -> StatementError {
         }
         () if message.contains("out of range") => SqlState::NUMERIC_OUT_OF_RANGE,
         () if is_no_search(&message) => SqlState::SYNTAX_ERROR,
+        () if let Some(state) = state_of_extension(&message) => state,
         () if let Some(state) = missing_object(&message) => state,
         () if message.starts_with("distance in phrase operator") => SqlState::INVALID_PARAMETER,
         () if ["word is too long", "string is too long for tsvector", "value is too big in ts"]
@@ -189,6 +190,21 @@ pub(crate) fn invalid(message: String) -> StatementError {
         () => SqlState::INVALID_TEXT,
     };
     StatementError::new(state, message)
+}
+
+/// The state of an error of an extension's input function.
+///
+/// Source: `contrib/hstore/hstore_io.c` of PostgreSQL 15 and 18, `contrib/seg/segparse.y` of 15.
+fn state_of_extension(message: &str) -> Option<SqlState> {
+    const STATES: [(&str, &str); 5] = [
+        ("syntax error in hstore", "42601"),
+        ("Syntax error near ", "XX000"),
+        ("Unexpected end of string", "XX000"),
+        ("bad seg representation", "42601"),
+        ("swapped boundaries", "22023"),
+    ];
+    let known = STATES.iter().find(|(start, _)| message.starts_with(start))?;
+    Some(SqlState(known.1))
 }
 
 /// Source: `src/backend/utils/adt/tsvector_parser.c`, `tsquery.c`, PostgreSQL 18.

@@ -13,8 +13,11 @@ pub mod geometry;
 pub mod hstore;
 pub mod ltree;
 pub mod seg;
+pub mod server_sort;
 pub mod trigrams;
 pub mod vector;
+
+use pagemill_format::PgVersion;
 
 use super::ScalarWriter;
 use super::decode::Decode;
@@ -30,8 +33,8 @@ pub struct ExtensionType {
     name: &'static str,
     /// Appends a value's text, as the type's output function prints it.
     pub write: ScalarWriter,
-    /// Appends the payload that a text says, as the type's input function reads it; `None` where that is not known.
-    pub read: Option<ScalarReader>,
+    /// Its input function, as a version has it; `None` where that is not known.
+    read: Option<fn(PgVersion) -> ScalarReader>,
     /// What its values are.
     pub decode: Decode,
 }
@@ -46,6 +49,13 @@ impl ExtensionType {
     }
 }
 
+impl ExtensionType {
+    /// Appends the payload that a text says, as the type's input function of this version reads it; `None` where that is not known.
+    pub fn read_in(&self, version: PgVersion) -> Option<ScalarReader> {
+        self.read.map(|read| read(version))
+    }
+}
+
 /// A library's name without its directory, and without a version behind a hyphen.
 fn base_name(library: &[u8]) -> &[u8] {
     let file = library.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -53,8 +63,12 @@ fn base_name(library: &[u8]) -> &[u8] {
 }
 
 /// The libraries whose functions are known.
-const LIBRARIES: &[(&str, &[ExtensionFunction])] =
-    &[("cube", cube::FUNCTIONS), ("pg_trgm", trigrams::FUNCTIONS), ("seg", seg::FUNCTIONS)];
+const LIBRARIES: &[(&str, &[ExtensionFunction])] = &[
+    ("cube", cube::FUNCTIONS),
+    ("hstore", hstore::FUNCTIONS),
+    ("pg_trgm", trigrams::FUNCTIONS),
+    ("seg", seg::FUNCTIONS),
+];
 
 /// The function of this symbol (`pg_proc.prosrc`) in a library (`pg_proc.probin`).
 pub fn function(library: &[u8], symbol: &[u8]) -> Option<&'static ExtensionFunction> {
@@ -68,21 +82,24 @@ const EXTENSION_TYPES: &[ExtensionType] = &[
         library: "cube",
         name: "cube",
         write: cube::write_cube,
-        read: Some(cube::read_cube),
+        read: Some(|_| cube::read_cube),
         decode: Decode::Other,
     },
     ExtensionType {
         library: "seg",
         name: "seg",
         write: seg::write_seg,
-        read: Some(seg::read_seg),
+        read: Some(|_| seg::read_seg),
         decode: Decode::Other,
     },
     ExtensionType {
         library: "hstore",
         name: "hstore",
         write: hstore::write_hstore,
-        read: None,
+        read: Some(|version| match version {
+            PgVersion::V14 | PgVersion::V15 => hstore::read_hstore,
+            _ => hstore::read_hstore_16,
+        }),
         decode: Decode::Hstore,
     },
     ExtensionType {

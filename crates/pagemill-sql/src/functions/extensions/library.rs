@@ -6,16 +6,20 @@ use std::cell::RefCell;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
-use pagemill_types::extension::{self, call, cube, seg};
+use pagemill_types::extension::{self, call, cube, hstore, seg};
 
 use super::super::rows::{Made, Outcome, one};
 use super::super::text::cases::{Letters, LocaleLetters, letters_of};
-use super::super::{Implementation, Kernel, KernelCall};
-use super::require_utf8;
-use crate::error::{SqlState, StatementError};
+use super::super::{Build, Implementation, Kernel, KernelCall};
+use super::{payload_key, require_utf8};
+use crate::error::{Result, SqlState, StatementError};
+use crate::typed::Typed;
 use crate::types::DEFAULT_COLLATION;
 
 pub(super) fn find(library: &str, symbol: &str) -> Option<Implementation> {
+    if equality(library, symbol).is_some() {
+        return Some(Implementation::Build(equal));
+    }
     extension::function(library.as_bytes(), symbol.as_bytes())
         .map(|_| Implementation::Kernel(kernel))
 }
@@ -42,10 +46,26 @@ impl Key {
     pub(super) fn kernel(self) -> Kernel {
         match self {
             Self::Cube => |_, a| one(a, |cube: &[u8]| cube::order_key(cube).map_err(damaged)),
-            Self::Hstore => |_, a| one(a, |payload: &[u8]| Ok(payload.to_vec())),
+            Self::Hstore => |_, a| one(a, |pairs: &[u8]| hstore::order_key(pairs).map_err(damaged)),
             Self::Seg => |_, a| one(a, |seg: &[u8]| seg::order_key(seg).map_err(damaged)),
         }
     }
+}
+
+/// The key of whose equality this function is: joins are made by it.
+fn equality(library: &str, symbol: &str) -> Option<Key> {
+    match (library, symbol) {
+        ("hstore", "hstore_eq") => Some(Key::Hstore),
+        _ => None,
+    }
+}
+
+fn equal(build: &Build<'_>) -> Result<Typed> {
+    let key = build.key.split_once('/').and_then(|(library, symbol)| equality(library, symbol));
+    let key = key.expect("only equality comes here"); // infallible: by find
+    let of = |typed: &Typed| payload_key(build.catalog, typed, key);
+    let equal = of(&build.arguments[0]).eq(of(&build.arguments[1]));
+    Ok(build.done(equal, DataType::Boolean))
 }
 
 /// The order whose `<` this function is.
@@ -124,10 +144,25 @@ fn column(carrier: &DataType, values: Vec<call::Value>) -> Outcome<ArrayRef> {
         DataType::Int64 => of!(Int8),
         DataType::Float32 => of!(Float4),
         DataType::Float64 => of!(Float8),
-        DataType::Utf8 => of!(Text),
+        DataType::Utf8 => Made::column(values.into_iter().map(text).collect::<Outcome<Vec<_>>>()?),
         DataType::Binary => of!(Payload),
         _ => Err(other_kind()),
     }
+}
+
+/// Texts, and what is printed as it is kept: json.
+fn text(value: call::Value) -> Outcome<Option<String>> {
+    match value {
+        call::Value::Null => Ok(None),
+        call::Value::Text(text) => Ok(Some(text)),
+        call::Value::Payload(bytes) => String::from_utf8(bytes).map(Some).map_err(damaged),
+        _ => Err(other_kind()),
+    }
+}
+
+#[cold]
+fn damaged(error: impl std::fmt::Display) -> StatementError {
+    StatementError::new(SqlState::DATA_CORRUPTED, error.to_string())
 }
 
 /// The catalogs may declare another result than the extension's own script does.
