@@ -17,7 +17,7 @@ use crate::functions::arrays::value::ElementType;
 use crate::functions::row_casts::row_of_type;
 use crate::functions::row_forms::{json_of_row, text_of_row};
 use crate::functions::row_payloads::taken_apart;
-use crate::functions::{Build, Implementation, call_kernel, implementation, text_form};
+use crate::functions::{Build, Implementation, call_kernel, extensions, implementation, text_form};
 use crate::resolve::{Chosen, Pathway, pathway};
 use crate::typed::Typed;
 use crate::types::{DEFAULT_COLLATION, PgType, RECORD, RECORDS, UNKNOWN, carrier};
@@ -497,6 +497,9 @@ fn call(
 ) -> Result<Typed> {
     catalog.check_function(function)?;
     let key = function.key.as_str();
+    if extensions::limit_setting(key).is_some() {
+        return unsupported(format!("function {} in this place", signature(catalog, function)));
+    }
     let known = implementation(key).filter(|_| !function.returns_set && function.kind == b'f');
     match known {
         Some(Implementation::Build(build)) => {

@@ -61,3 +61,11 @@ select a.id, max(similarity(a.phrase, b.phrase)) from phrases a, phrases b where
 select similarity(phrase, 'lazy') > 0.3, count(*) from phrases group by 1 order by 1
 select distinct unnest(show_trgm(phrase)) collate "C" as trigram from phrases order by trigram limit 30
 select max(word_similarity('dog', phrase)), min(phrase <-> 'dog'), sum(similarity(phrase, 'dog')) from phrases where id < 5
+set pg_trgm.similarity_threshold = 0.8;
+select 'word' % 'words', 'word' % 'word', show_limit(), similarity('word', 'words');
+set pg_trgm.word_similarity_threshold = 0.9;
+select 'word' <% 'two words', 'words' <% 'two words', 'two words' %> 'words';
+set pg_trgm.strict_word_similarity_threshold = 0.2;
+select 'wor' <<% 'two words', 'two words' %>> 'wor';
+reset pg_trgm.similarity_threshold;
+select 'word' % 'words', show_limit();

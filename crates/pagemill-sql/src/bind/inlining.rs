@@ -132,7 +132,10 @@ impl Binder<'_> {
     pub(super) fn call_of(&mut self, chosen: &Chosen<'_>, arguments: Vec<Typed>) -> Result<Typed> {
         match is_inlined(chosen.function) {
             true => self.inlined(chosen, CallArguments::plain(arguments)),
-            false => call_chosen(&self.catalog, chosen, arguments),
+            false => match self.with_limit(chosen, &arguments)? {
+                Some(made) => Ok(made),
+                None => call_chosen(&self.catalog, chosen, arguments),
+            },
         }
     }
 

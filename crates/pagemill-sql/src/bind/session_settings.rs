@@ -1,4 +1,4 @@
-//! `current_setting` and the rows of `pg_settings`: what the session's client set goes with their calls.
+//! `current_setting`, the rows of `pg_settings`, and operators of pg_trgm: what the session's client set goes with their calls.
 //!
 //! A value may be another the next time a statement runs, so that it stands in no plan that is kept. One that there is not is an
 //! error only for a row that asks for it.
@@ -12,10 +12,10 @@ use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 
 use super::Binder;
-use crate::coerce::{brought, constant, null_of};
+use crate::coerce::{brought, carrier_of, constant, null_of};
 use crate::error::{Result, unsupported};
-use crate::functions::call_kernel;
 use crate::functions::system::settings::current_setting;
+use crate::functions::{Implementation, call_kernel, extensions, implementation};
 use crate::resolve::Chosen;
 use crate::server_settings::{ServerSettings, changed, encoded};
 use crate::session::SettingValues;
@@ -49,6 +49,30 @@ impl Binder<'_> {
         let kernel = ("current_setting", current_setting as _);
         let ty = PgType::new(oid::TEXT);
         Ok(Some(call_kernel(&self.catalog, kernel, &arguments, ty, DataType::Utf8)))
+    }
+
+    /// A call of a function of pg_trgm that asks a setting how alike texts are to be; `None` for a call of another function.
+    pub(super) fn with_limit(
+        &self,
+        chosen: &Chosen<'_>,
+        arguments: &[Typed],
+    ) -> Result<Option<Typed>> {
+        let key = &*chosen.function.key;
+        let (Some(setting), Some(Implementation::Kernel(kernel))) =
+            (extensions::limit_setting(key), implementation(key))
+        else {
+            return Ok(None);
+        };
+        self.catalog.check_function(chosen.function)?;
+        let set = ServerSettings::new(&self.catalog, self.client_settings()?).shown(setting)?;
+        let mut arguments = brought(&self.catalog, chosen, arguments.to_vec())?;
+        // What is no number, or set nowhere, leaves the function its own default, as the server does.
+        if let Some(limit) = set.and_then(|(_, value)| value.parse::<f64>().ok()) {
+            arguments.push(Typed::new(lit(limit), PgType::new(oid::FLOAT8), DataType::Float64));
+        }
+        let result = PgType::new(chosen.result);
+        let carrier = carrier_of(&self.catalog, result);
+        Ok(Some(call_kernel(&self.catalog, (key, kernel), &arguments, result, carrier)))
     }
 
     /// What the client set that is not so for everybody, as the argument that the functions have none of on the server.

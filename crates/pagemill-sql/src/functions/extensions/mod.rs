@@ -75,6 +75,22 @@ pub(crate) fn order(catalog: &Catalog, ty: Oid) -> Option<TypeOrder> {
     }
 }
 
+/// The setting that a function of pg_trgm asks how alike texts are to be. Its value is an argument more.
+///
+/// Source: `_PG_init` in `contrib/pg_trgm/trgm_op.c`, PostgreSQL 14 to 18.
+pub(crate) fn limit_setting(key: &str) -> Option<&'static str> {
+    Some(match key.strip_prefix("pg_trgm/")? {
+        "similarity_op" | "show_limit" => "pg_trgm.similarity_threshold",
+        "word_similarity_op" | "word_similarity_commutator_op" => {
+            "pg_trgm.word_similarity_threshold"
+        }
+        "strict_word_similarity_op" | "strict_word_similarity_commutator_op" => {
+            "pg_trgm.strict_word_similarity_threshold"
+        }
+        _ => return None,
+    })
+}
+
 /// True for hstore, whose values have subscripts.
 pub(crate) fn is_hstore(catalog: &Catalog, ty: Oid) -> bool {
     order(catalog, ty) == Some(TypeOrder::Bytes(library::Key::Hstore))

@@ -63,7 +63,7 @@ fn distance(likeness: f32) -> Value {
 
 fn texts<'a>(arguments: &[Argument<'a>]) -> Result<Texts<'a>, CallError> {
     match arguments {
-        [Argument::Text(first), Argument::Text(second)] => Ok((first, second)),
+        [Argument::Text(first), Argument::Text(second), ..] => Ok((first, second)),
         _ => Err(CallError::other_arguments()),
     }
 }
@@ -77,12 +77,25 @@ fn likeness(letters: &dyn Letters, texts: Texts<'_>, extent: Extent) -> f32 {
     word_similarity(letters, texts, extent, None)
 }
 
-fn part_in_limits(letters: &dyn Letters, texts: Texts<'_>, extent: Extent) -> Value {
-    let limit = match extent {
+/// What the session set, which is the last argument then.
+fn limit(arguments: &[Argument<'_>], default: f64) -> f64 {
+    match arguments.last() {
+        Some(Argument::Float8(limit)) => *limit,
+        _ => default,
+    }
+}
+
+fn is_part(
+    letters: &dyn Letters,
+    arguments: &[Argument<'_>],
+    texts: Texts<'_>,
+    extent: Extent,
+) -> Value {
+    let default = match extent {
         Extent::AnyTrigrams => DEFAULT_LIMITS.word_similarity,
         Extent::WholeWords => DEFAULT_LIMITS.strict_word_similarity,
     };
-    Value::Bool(has_similar_part(letters, texts, extent, limit))
+    Value::Bool(has_similar_part(letters, texts, extent, limit(arguments, default)))
 }
 
 type Call = fn(&dyn Letters, &[Argument<'_>]) -> Result<Value, CallError>;
@@ -91,9 +104,11 @@ const fn strict(symbol: &'static str, call: Call) -> ExtensionFunction {
     ExtensionFunction { symbol, is_strict: true, call }
 }
 
-/// The functions of the library.
+/// The functions of the library. Those with a limit take one that the session set as an argument more.
 pub const FUNCTIONS: &[ExtensionFunction] = &[
-    strict("show_limit", |_, _| Ok(Value::Float4(DEFAULT_LIMITS.similarity as f32))),
+    strict("show_limit", |_, arguments| {
+        Ok(Value::Float4(limit(arguments, DEFAULT_LIMITS.similarity) as f32))
+    }),
     strict("show_trgm", |letters, arguments| match arguments {
         [Argument::Text(text)] => Ok(Value::Payload(show_trgm(letters, text, CharSign::Signed))),
         _ => Err(CallError::other_arguments()),
@@ -107,16 +122,17 @@ pub const FUNCTIONS: &[ExtensionFunction] = &[
         Ok(distance(similarity(letters, first, second)))
     }),
     strict("similarity_op", |letters, arguments| {
-        Ok(Value::Bool(is_similar(letters, texts(arguments)?, DEFAULT_LIMITS.similarity)))
+        let limit = limit(arguments, DEFAULT_LIMITS.similarity);
+        Ok(Value::Bool(is_similar(letters, texts(arguments)?, limit)))
     }),
     strict("word_similarity", |letters, arguments| {
         Ok(Value::Float4(likeness(letters, texts(arguments)?, Extent::AnyTrigrams)))
     }),
     strict("word_similarity_op", |letters, arguments| {
-        Ok(part_in_limits(letters, texts(arguments)?, Extent::AnyTrigrams))
+        Ok(is_part(letters, arguments, texts(arguments)?, Extent::AnyTrigrams))
     }),
     strict("word_similarity_commutator_op", |letters, arguments| {
-        Ok(part_in_limits(letters, swapped(arguments)?, Extent::AnyTrigrams))
+        Ok(is_part(letters, arguments, swapped(arguments)?, Extent::AnyTrigrams))
     }),
     strict("word_similarity_dist_op", |letters, arguments| {
         Ok(distance(likeness(letters, texts(arguments)?, Extent::AnyTrigrams)))
@@ -128,10 +144,10 @@ pub const FUNCTIONS: &[ExtensionFunction] = &[
         Ok(Value::Float4(likeness(letters, texts(arguments)?, Extent::WholeWords)))
     }),
     strict("strict_word_similarity_op", |letters, arguments| {
-        Ok(part_in_limits(letters, texts(arguments)?, Extent::WholeWords))
+        Ok(is_part(letters, arguments, texts(arguments)?, Extent::WholeWords))
     }),
     strict("strict_word_similarity_commutator_op", |letters, arguments| {
-        Ok(part_in_limits(letters, swapped(arguments)?, Extent::WholeWords))
+        Ok(is_part(letters, arguments, swapped(arguments)?, Extent::WholeWords))
     }),
     strict("strict_word_similarity_dist_op", |letters, arguments| {
         Ok(distance(likeness(letters, texts(arguments)?, Extent::WholeWords)))
