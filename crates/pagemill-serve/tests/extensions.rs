@@ -17,7 +17,7 @@ use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use support::Served;
 
-const EXTENSIONS: [&str; 5] = ["citext", "cube", "hstore", "pg_trgm", "seg"];
+const EXTENSIONS: [&str; 6] = ["citext", "cube", "hstore", "ltree", "pg_trgm", "seg"];
 
 fn script(name: &str) -> Result<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions").join(name);

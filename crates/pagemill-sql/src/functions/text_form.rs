@@ -14,6 +14,7 @@ use datafusion::scalar::ScalarValue;
 use pagemill_cluster::{ValueCatalog, ValueLookups};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
+use pagemill_types::input::InputError;
 use pagemill_types::input::tree::{TypeInput, ValueReader};
 use pagemill_types::output::{TypeOutput, ValueType, ValueWriter};
 
@@ -51,7 +52,7 @@ pub(crate) fn payload_of_text(
     let (mut lookups, mut payload) = (inputs.lookups(), Vec::new());
     let mut reader = ValueReader::new(&mut lookups, inputs.context());
     let read = reader.read(&wanted.input, ty.modifier, text.as_bytes(), &mut payload);
-    read.map_err(|error| invalid(error.message))?;
+    read.map_err(no_value)?;
     Ok(payload)
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn check_null(catalog: &Catalog, ty: PgType) -> Result<()> {
     let wanted = inputs.value_type(ty.oid)?;
     let mut lookups = inputs.lookups();
     let mut reader = ValueReader::new(&mut lookups, inputs.context());
-    Ok(reader.read_null(&wanted.input).map_err(|error| invalid(error.message))?)
+    Ok(reader.read_null(&wanted.input).map_err(no_value)?)
 }
 
 /// A value as its type's output function writes it.
@@ -119,7 +120,7 @@ fn accept(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
             true => None,
             false => Some(payload_of(&call.catalog, call.arguments[0], values, row)?),
         };
-        domain.accept(payload.as_deref()).map_err(|error| invalid(error.message))?;
+        domain.accept(payload.as_deref()).map_err(no_value)?;
     }
     Ok(values.clone())
 }
@@ -141,6 +142,16 @@ fn missing_object(message: &str) -> Option<SqlState> {
     let known = STATES.iter().find(|(start, _)| is_missing && message.starts_with(start));
     let known = known.map(|(_, state)| SqlState(state));
     known.or_else(|| message.starts_with("invalid name syntax").then_some(SqlState("42602")))
+}
+
+/// A text that is no value of its type.
+#[cold]
+pub(crate) fn no_value(error: InputError) -> StatementError {
+    let told = match error.state {
+        Some(state) => StatementError::new(SqlState(state), error.message),
+        None => invalid(error.message),
+    };
+    StatementError { detail: error.detail, ..told }
 }
 
 /// The SQLSTATE follows from PostgreSQL's words.
@@ -175,7 +186,6 @@ pub(crate) fn invalid(message: String) -> StatementError {
         }
         () if message.contains("out of range") => SqlState::NUMERIC_OUT_OF_RANGE,
         () if is_no_search(&message) => SqlState::SYNTAX_ERROR,
-        () if let Some(state) = state_of_extension(&message) => state,
         () if let Some(state) = missing_object(&message) => state,
         () if message.starts_with("distance in phrase operator") => SqlState::INVALID_PARAMETER,
         () if ["word is too long", "string is too long for tsvector", "value is too big in ts"]
@@ -190,21 +200,6 @@ pub(crate) fn invalid(message: String) -> StatementError {
         () => SqlState::INVALID_TEXT,
     };
     StatementError::new(state, message)
-}
-
-/// The state of an error of an extension's input function.
-///
-/// Source: `contrib/hstore/hstore_io.c` of PostgreSQL 15 and 18, `contrib/seg/segparse.y` of 15.
-fn state_of_extension(message: &str) -> Option<SqlState> {
-    const STATES: [(&str, &str); 5] = [
-        ("syntax error in hstore", "42601"),
-        ("Syntax error near ", "XX000"),
-        ("Unexpected end of string", "XX000"),
-        ("bad seg representation", "42601"),
-        ("swapped boundaries", "22023"),
-    ];
-    let known = STATES.iter().find(|(start, _)| message.starts_with(start))?;
-    Some(SqlState(known.1))
 }
 
 /// Source: `src/backend/utils/adt/tsvector_parser.c`, `tsquery.c`, PostgreSQL 18.

@@ -84,8 +84,10 @@ impl From<FormatError> for CallError {
     }
 }
 
-/// What the database's locale says of characters.
+/// What the database's locale says of characters, and its version.
 pub trait Letters {
+    /// The major version of the server.
+    fn major(&self) -> u32;
     /// The text in lower case, as `lower` of the database's collation has it.
     fn lower(&self, text: &str) -> String;
     /// True for a letter or a digit.

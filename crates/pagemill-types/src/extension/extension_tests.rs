@@ -8,6 +8,10 @@ use super::call::{Argument, CallError, ExtensionFunction, Letters, Value};
 pub(super) struct UnicodeLetters;
 
 impl Letters for UnicodeLetters {
+    fn major(&self) -> u32 {
+        17
+    }
+
     fn lower(&self, text: &str) -> String {
         text.to_lowercase()
     }

@@ -66,6 +66,7 @@ fn base_name(library: &[u8]) -> &[u8] {
 const LIBRARIES: &[(&str, &[ExtensionFunction])] = &[
     ("cube", cube::FUNCTIONS),
     ("hstore", hstore::FUNCTIONS),
+    ("ltree", ltree::FUNCTIONS),
     ("pg_trgm", trigrams::FUNCTIONS),
     ("seg", seg::FUNCTIONS),
 ];
@@ -106,7 +107,33 @@ const EXTENSION_TYPES: &[ExtensionType] = &[
         library: "ltree",
         name: "ltree",
         write: ltree::write_ltree,
-        read: None,
+        read: Some(|version| match version {
+            PgVersion::V14 | PgVersion::V15 => ltree::read_ltree::<15>,
+            PgVersion::V18 => ltree::read_ltree::<18>,
+            _ => ltree::read_ltree::<17>,
+        }),
+        decode: Decode::Other,
+    },
+    ExtensionType {
+        library: "ltree",
+        name: "lquery",
+        write: ltree::write_lquery,
+        read: Some(|version| match version {
+            PgVersion::V14 | PgVersion::V15 => ltree::read_lquery::<15>,
+            PgVersion::V18 => ltree::read_lquery::<18>,
+            _ => ltree::read_lquery::<17>,
+        }),
+        decode: Decode::Other,
+    },
+    ExtensionType {
+        library: "ltree",
+        name: "ltxtquery",
+        write: ltree::write_ltxtquery,
+        read: Some(|version| match version {
+            PgVersion::V14 | PgVersion::V15 => ltree::read_ltxtquery::<15>,
+            PgVersion::V18 => ltree::read_ltxtquery::<18>,
+            _ => ltree::read_ltxtquery::<17>,
+        }),
         decode: Decode::Other,
     },
     ExtensionType {

@@ -54,6 +54,7 @@ mod tree_tests;
 use pagemill_format::ids::{Oid, PgVersion};
 
 use crate::builtin::BuiltinType;
+use crate::extension::call::CallError;
 use tree::TypeInput;
 
 pub use characters::Characters;
@@ -67,13 +68,24 @@ pub type ScalarReader = fn(&[u8], i32, &mut Vec<u8>) -> Result<(), InputError>;
 pub struct InputError {
     /// The server's primary message. What is no UTF-8 in it was replaced.
     pub message: String,
+    /// The SQLSTATE where it does not follow from the message, as of extensions.
+    pub state: Option<&'static str>,
+    /// More of what is wrong.
+    pub detail: Option<Box<str>>,
+}
+
+impl From<CallError> for InputError {
+    fn from(error: CallError) -> Self {
+        let detail = error.detail.map(Into::into);
+        Self { message: error.message, state: Some(error.state), detail }
+    }
 }
 
 impl InputError {
     /// An error with a message of its own.
     #[cold]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { message: message.into(), state: None, detail: None }
     }
 
     /// `invalid input syntax for type NAME: "TEXT"`.

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
-use pagemill_types::extension::{self, call, cube, hstore, seg};
+use pagemill_types::extension::{self, call, cube, hstore, ltree, seg};
 
 use super::super::rows::{Made, Outcome, one};
 use super::super::text::cases::{Letters, LocaleLetters, letters_of};
@@ -29,6 +29,7 @@ pub(super) fn find(library: &str, symbol: &str) -> Option<Implementation> {
 pub(crate) enum Key {
     Cube,
     Hstore,
+    Ltree,
     Seg,
 }
 
@@ -38,6 +39,7 @@ impl Key {
         match self {
             Self::Cube => "cube_key",
             Self::Hstore => "hstore_key",
+            Self::Ltree => "ltree_key",
             Self::Seg => "seg_key",
         }
     }
@@ -47,6 +49,7 @@ impl Key {
         match self {
             Self::Cube => |_, a| one(a, |cube: &[u8]| cube::order_key(cube).map_err(damaged)),
             Self::Hstore => |_, a| one(a, |pairs: &[u8]| hstore::order_key(pairs).map_err(damaged)),
+            Self::Ltree => |_, a| one(a, |path: &[u8]| ltree::order_key(path).map_err(damaged)),
             Self::Seg => |_, a| one(a, |seg: &[u8]| seg::order_key(seg).map_err(damaged)),
         }
     }
@@ -56,6 +59,7 @@ impl Key {
 fn equality(library: &str, symbol: &str) -> Option<Key> {
     match (library, symbol) {
         ("hstore", "hstore_eq") => Some(Key::Hstore),
+        ("ltree", "ltree_eq") => Some(Key::Ltree),
         _ => None,
     }
 }
@@ -73,6 +77,7 @@ pub(super) fn order(library: &str, symbol: &str) -> Option<Key> {
     match (library, symbol) {
         ("cube", "cube_lt") => Some(Key::Cube),
         ("hstore", "hstore_lt") => Some(Key::Hstore),
+        ("ltree", "ltree_lt") => Some(Key::Ltree),
         ("seg", "seg_lt") => Some(Key::Seg),
         _ => None,
     }
@@ -204,6 +209,10 @@ impl<'c> CallLetters<'c> {
 }
 
 impl call::Letters for CallLetters<'_> {
+    fn major(&self) -> u32 {
+        self.call.catalog.database().cluster().version().major()
+    }
+
     fn lower(&self, text: &str) -> String {
         let lower = |are_ascii| match are_ascii {
             true => Ok(text.to_ascii_lowercase()),

@@ -22,7 +22,7 @@ use pagemill_types::value::{Bound as Stored, RangeValue, Value};
 use super::super::collations;
 use super::super::keys::{payloads, sorts_by_bytes};
 use super::super::rows::Outcome;
-use super::super::text_form::{invalid, payload_of};
+use super::super::text_form::{no_value, payload_of};
 use crate::catalog::{Catalog, RangeRow, TypeRow};
 use crate::error::{SqlState, StatementError};
 use crate::types::{DEFAULT_COLLATION, PgType};
@@ -147,7 +147,7 @@ impl<'c> RangeKind<'c> {
 /// What an input function, or what makes a range, says.
 #[cold]
 pub(super) fn failed(error: InputError) -> StatementError {
-    invalid(error.message)
+    no_value(error)
 }
 
 #[cold]

@@ -46,7 +46,7 @@ fn push_corner(coordinates: impl Iterator<Item = f64>, out: &mut Vec<u8>) {
 /// # Errors
 /// As [`parse`], without state and detail.
 pub fn read_cube(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    let cube = parse(text).map_err(|error| InputError::new(error.message))?;
+    let cube = parse(text)?;
     out.extend_from_slice(&cube.payload());
     Ok(())
 }

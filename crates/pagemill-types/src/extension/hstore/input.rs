@@ -35,7 +35,7 @@ fn read(mut words: Words<'_>, out: &mut Vec<u8>) -> Result<(), InputError> {
     }
     let pairs: Vec<Pair<'_>> =
         owned.iter().map(|(key, value)| (key.as_slice(), value.as_deref())).collect();
-    let payload = payload_of(&unique(pairs)).map_err(|error| InputError::new(error.message))?;
+    let payload = payload_of(&unique(pairs))?;
     out.extend_from_slice(&payload);
     Ok(())
 }
@@ -151,14 +151,20 @@ impl Words<'_> {
         });
         let start = if self.is_16 { "syntax error in hstore," } else { "Syntax error" };
         let character = character.unwrap_or_default();
-        InputError::new(format!("{start} near \"{character}\" at position {}", self.at))
+        self.error(format!("{start} near \"{character}\" at position {}", self.at))
     }
 
     #[cold]
     fn end_of_string(&self) -> InputError {
-        InputError::new(match self.is_16 {
+        let message = match self.is_16 {
             true => "syntax error in hstore: unexpected end of string",
             false => "Unexpected end of string",
-        })
+        };
+        self.error(message.to_owned())
+    }
+
+    fn error(&self, message: String) -> InputError {
+        let state = if self.is_16 { "42601" } else { "XX000" };
+        InputError { state: Some(state), ..InputError::new(message) }
     }
 }

@@ -15,6 +15,10 @@ use crate::printed;
 struct NoLetters;
 
 impl Letters for NoLetters {
+    fn major(&self) -> u32 {
+        17
+    }
+
     fn lower(&self, text: &str) -> String {
         text.to_lowercase()
     }

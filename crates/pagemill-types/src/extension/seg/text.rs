@@ -51,7 +51,7 @@ pub fn write_seg(payload: &[u8], out: &mut Vec<u8>) -> FormatResult<()> {
 /// # Errors
 /// As [`parse`], without state and detail.
 pub fn read_seg(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    let seg = parse(text).map_err(|error| InputError::new(error.message))?;
+    let seg = parse(text)?;
     out.extend_from_slice(&seg.payload());
     Ok(())
 }

@@ -15,7 +15,7 @@ use pagemill_types::output::{CompositeAttribute, TypeOutput, ValueType};
 
 use super::super::super::arrays::value::{ArrayParts, Bound, ElementType};
 use super::super::super::rows::Outcome;
-use super::super::super::text_form::{invalid, payload_of_text};
+use super::super::super::text_form::{no_value, payload_of_text};
 use super::fill::{Makes, Parts, Target, Value};
 use crate::catalog::Catalog;
 use crate::error::{Error, SqlState, StatementError};
@@ -122,7 +122,7 @@ impl Makes for Payloads<'_> {
 
     fn accept(&mut self, domain: &Target, value: Option<&[u8]>) -> Outcome<()> {
         match &input_of(self.0, Oid(domain.oid))?.input {
-            TypeInput::Domain(known) => known.accept(value).map_err(|error| invalid(error.message)),
+            TypeInput::Domain(known) => known.accept(value).map_err(no_value),
             _ => Ok(()),
         }
     }
