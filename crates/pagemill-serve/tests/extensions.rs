@@ -17,7 +17,17 @@ use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use support::Served;
 
-const EXTENSIONS: [&str; 6] = ["citext", "cube", "hstore", "ltree", "pg_trgm", "seg"];
+const EXTENSIONS: [&str; 9] = [
+    "citext",
+    "cube",
+    "fuzzystrmatch",
+    "hstore",
+    "intarray",
+    "ltree",
+    "pg_trgm",
+    "seg",
+    "uuid-ossp",
+];
 
 fn script(name: &str) -> Result<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions").join(name);
@@ -31,7 +41,7 @@ fn check(install: &PgInstall) -> Result<()> {
     let mut expected = Vec::new();
     for name in EXTENSIONS {
         // Each in a database of its own: extensions share names.
-        cluster.psql("postgres", &format!("create database {name}"))?;
+        cluster.psql("postgres", &format!("create database \"{name}\""))?;
         cluster.psql(name, &script(&format!("{name}.setup.sql"))?)?;
         expected.push(asked(cluster.psql_command(name), &script(&format!("{name}.sql"))?)?);
     }

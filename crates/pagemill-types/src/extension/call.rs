@@ -101,5 +101,13 @@ pub struct ExtensionFunction {
     /// True where NULL in any place gives NULL, `pg_proc.proisstrict`.
     pub is_strict: bool,
     /// What it computes.
-    pub call: fn(&dyn Letters, &[Argument<'_>]) -> Result<Value, CallError>,
+    pub call: Call,
+}
+
+/// What a function makes of its arguments.
+pub type Call = fn(&dyn Letters, &[Argument<'_>]) -> Result<Value, CallError>;
+
+/// A strict function.
+pub const fn strict(symbol: &'static str, call: Call) -> ExtensionFunction {
+    ExtensionFunction { symbol, is_strict: true, call }
 }

@@ -30,3 +30,13 @@ pub(super) fn called(
     let function = functions.iter().find(|one| one.symbol == symbol);
     (function.unwrap().call)(&UnicodeLetters, arguments)
 }
+
+/// The same of a function in one of the libraries.
+pub(super) fn called_in(
+    library: &str,
+    symbol: &str,
+    arguments: &[Argument<'_>],
+) -> Result<Value, CallError> {
+    let function = super::function(library.as_bytes(), symbol.as_bytes()).unwrap();
+    (function.call)(&UnicodeLetters, arguments)
+}

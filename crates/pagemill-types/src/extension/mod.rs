@@ -4,17 +4,21 @@
 //! What else an extension brings is refused, or shown in hex: its output is the extension's own code. Functions are told by their
 //! library and the name of their C function.
 
+pub mod arguments;
 pub mod arrays;
 pub mod call;
 pub mod cube;
 #[cfg(test)]
 mod extension_tests;
+pub mod fuzzystrmatch;
 pub mod geometry;
 pub mod hstore;
+pub mod intarray;
 pub mod ltree;
 pub mod seg;
 pub mod server_sort;
 pub mod trigrams;
+pub mod uuid_ossp;
 pub mod vector;
 
 use pagemill_format::PgVersion;
@@ -64,11 +68,14 @@ fn base_name(library: &[u8]) -> &[u8] {
 
 /// The libraries whose functions are known.
 const LIBRARIES: &[(&str, &[ExtensionFunction])] = &[
+    ("_int", intarray::FUNCTIONS),
     ("cube", cube::FUNCTIONS),
+    ("fuzzystrmatch", fuzzystrmatch::FUNCTIONS),
     ("hstore", hstore::FUNCTIONS),
     ("ltree", ltree::FUNCTIONS),
     ("pg_trgm", trigrams::FUNCTIONS),
     ("seg", seg::FUNCTIONS),
+    ("uuid", uuid_ossp::FUNCTIONS),
 ];
 
 /// The function of this symbol (`pg_proc.prosrc`) in a library (`pg_proc.probin`).
@@ -134,6 +141,13 @@ const EXTENSION_TYPES: &[ExtensionType] = &[
             PgVersion::V18 => ltree::read_ltxtquery::<18>,
             _ => ltree::read_ltxtquery::<17>,
         }),
+        decode: Decode::Other,
+    },
+    ExtensionType {
+        library: "_int",
+        name: "query_int",
+        write: intarray::query::write_query_int,
+        read: Some(|_| intarray::query::read_query_int),
         decode: Decode::Other,
     },
     ExtensionType {

@@ -11,7 +11,7 @@ use super::Cube;
 use super::shapes::all_present;
 use crate::array::element_payloads;
 use crate::extension::arrays::integers;
-use crate::extension::call::{Argument, CallError, ExtensionFunction, Letters, Value};
+use crate::extension::call::{Argument, CallError, ExtensionFunction, Letters, Value, strict};
 
 const FLOAT8: AttributeLayout = AttributeLayout { len: 8, align: 8 };
 
@@ -131,12 +131,6 @@ fn end(
 ) -> Result<Value, CallError> {
     let (cube, number) = with_number(arguments)?;
     Ok(Value::Float8(find(&cube, number)?))
-}
-
-type Call = fn(&dyn Letters, &Arguments<'_>) -> Result<Value, CallError>;
-
-const fn strict(symbol: &'static str, call: Call) -> ExtensionFunction {
-    ExtensionFunction { symbol, is_strict: true, call }
 }
 
 /// The functions of the library.

@@ -5,9 +5,10 @@
 
 use super::functions::{array_at, result};
 use super::layout::{Pair, unique};
-use super::{Argument, CallError, Called, Letters, Value, hstore_at, text_at};
+use super::{Argument, CallError, Called, Value, hstore_at, text_at};
 use crate::array::Dimension;
 use crate::extension::arrays::Array;
+use crate::extension::call::Letters;
 
 const ARRAY_SUBSCRIPT_ERROR: &str = "2202E";
 const NULL_VALUE_NOT_ALLOWED: &str = "22004";

@@ -6,10 +6,9 @@
 //! Source: `contrib/hstore/hstore_op.c`, PostgreSQL 14 to 18.
 
 use super::layout::{Hstore, Pair, compare_keys, payload_of, unique};
-use super::{
-    Argument, CallError, Called, Letters, Value, hstore_at, payload_at, text_at, text_value,
-};
+use super::{Argument, CallError, Called, Value, hstore_at, payload_at, text_at, text_value};
 use crate::extension::arrays::{self, Array};
+use crate::extension::call::Letters;
 
 pub(super) fn fetchval(_: &dyn Letters, arguments: &[Argument<'_>]) -> Called {
     text_value(super::fetch(payload_at(arguments, 0)?, text_at(arguments, 1)?)?)

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use pagemill_format::error::Result;
 use pagemill_format::ids::PgVersion;
 
-use super::{Argument, CallError, Called, Letters, Value, pairs, payload_at};
+use super::{Argument, CallError, Called, Value, pairs, payload_at};
+use crate::extension::call::Letters;
 use crate::input::InputError;
 use crate::input::datetime::{DateOrder, DateTimeContext, IntervalStyle, ZoneLookup};
 use crate::input::jsonb::read_jsonb;

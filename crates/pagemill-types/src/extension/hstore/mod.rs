@@ -18,7 +18,7 @@ mod tests;
 
 use pagemill_format::error::Result;
 
-use super::call::{Argument, CallError, ExtensionFunction, Letters, Value};
+use super::call::{Argument, Call, CallError, ExtensionFunction, Value, strict};
 use layout::Hstore;
 
 pub use input::{read_hstore, read_hstore_16};
@@ -77,12 +77,6 @@ fn write_quoted(text: &[u8], out: &mut Vec<u8>) {
 }
 
 type Called = std::result::Result<Value, CallError>;
-type Call = fn(&dyn Letters, &[Argument<'_>]) -> Called;
-
-const fn strict(symbol: &'static str, call: Call) -> ExtensionFunction {
-    ExtensionFunction { symbol, is_strict: true, call }
-}
-
 const fn not_strict(symbol: &'static str, call: Call) -> ExtensionFunction {
     ExtensionFunction { symbol, is_strict: false, call }
 }

@@ -13,7 +13,8 @@ use std::cmp::Ordering;
 use pagemill_format::error::Result;
 
 use super::layout::{Hstore, is_flagged, new_fit, old_fit, payload_of};
-use super::{Argument, CallError, Called, Letters, Value, payload_at};
+use super::{Argument, CallError, Called, Value, payload_at};
+use crate::extension::call::Letters;
 use crate::jenkins_hash::hash_bytes;
 
 /// The order of two values, as `hstore_cmp` has it.

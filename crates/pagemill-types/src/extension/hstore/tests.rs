@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::extension::arrays::Array;
+use crate::extension::call::Letters;
 use crate::input::ScalarReader;
 use crate::known_value_tests::payload;
 use crate::printed;

@@ -7,6 +7,7 @@
 use pagemill_format::tuple::AttributeLayout;
 
 use crate::array::element_payloads;
+use crate::extension::arguments::{integer, payload};
 use crate::extension::call::{Argument, CallError};
 
 use super::path::Path;
@@ -14,28 +15,9 @@ use super::path::Path;
 /// How values of the extension's types lie in arrays.
 const LAYOUT: AttributeLayout = AttributeLayout { len: -1, align: 4 };
 
-/// A value of a type of the extension, or an array.
-pub(super) fn payload<'a>(
-    arguments: &[Argument<'a>],
-    number: usize,
-) -> Result<&'a [u8], CallError> {
-    match arguments.get(number) {
-        Some(Argument::Payload(payload)) => Ok(payload),
-        _ => Err(CallError::other_arguments()),
-    }
-}
-
 /// An `ltree`.
 pub(super) fn path<'a>(arguments: &[Argument<'a>], number: usize) -> Result<Path<'a>, CallError> {
     Ok(Path::parse(payload(arguments, number)?)?)
-}
-
-/// An `integer`.
-pub(super) fn int4(arguments: &[Argument<'_>], number: usize) -> Result<i32, CallError> {
-    match arguments.get(number) {
-        Some(Argument::Int4(found)) => Ok(*found),
-        _ => Err(CallError::other_arguments()),
-    }
 }
 
 /// An `integer`, or nothing where there is no such argument.
@@ -43,21 +25,13 @@ pub(super) fn optional_int4(
     arguments: &[Argument<'_>],
     number: usize,
 ) -> Result<Option<i32>, CallError> {
-    (number < arguments.len()).then(|| int4(arguments, number)).transpose()
+    (number < arguments.len()).then(|| integer(arguments, number)).transpose()
 }
 
 /// A `bigint`.
 pub(super) fn int8(arguments: &[Argument<'_>], number: usize) -> Result<i64, CallError> {
     match arguments.get(number) {
         Some(Argument::Int8(found)) => Ok(*found),
-        _ => Err(CallError::other_arguments()),
-    }
-}
-
-/// A `text`.
-pub(super) fn text<'a>(arguments: &[Argument<'a>], number: usize) -> Result<&'a str, CallError> {
-    match arguments.get(number) {
-        Some(Argument::Text(found)) => Ok(found),
         _ => Err(CallError::other_arguments()),
     }
 }

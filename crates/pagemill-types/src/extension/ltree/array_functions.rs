@@ -9,10 +9,11 @@
 
 use crate::extension::call::{Argument, CallError, Letters, Value};
 
-use super::arguments::{elements, payload};
+use super::arguments::elements;
 use super::matching::matches;
 use super::path::Path;
 use super::text_query::holds;
+use crate::extension::arguments::payload;
 
 type Called = Result<Value, CallError>;
 type Call = fn(&dyn Letters, &[Argument<'_>]) -> Called;

@@ -7,17 +7,10 @@
 //!
 //! Sources: `contrib/ltree/ltree--1.1.sql`, `ltree--1.1--1.2.sql`, `ltree--1.2--1.3.sql`, PostgreSQL 14 to 18.
 
-use crate::extension::call::{Argument, CallError, ExtensionFunction, Letters, Value};
+use crate::extension::call::{ExtensionFunction, strict};
 
 use super::array_functions as arrays;
 use super::path_functions as paths;
-
-const fn strict(
-    symbol: &'static str,
-    call: fn(&dyn Letters, &[Argument<'_>]) -> Result<Value, CallError>,
-) -> ExtensionFunction {
-    ExtensionFunction { symbol, is_strict: true, call }
-}
 
 /// The functions of the library `ltree`.
 pub const FUNCTIONS: &[ExtensionFunction] = &[

@@ -8,10 +8,11 @@
 use crate::extension::call::{Argument, CallError, Letters, Value};
 use crate::jenkins_hash::hash_bytes;
 
-use super::arguments::{elements, int4, int8, optional_int4, path, payload, text};
+use super::arguments::{elements, int8, optional_int4, path};
 use super::input::ltree_input;
 use super::labels::{LabelRules, Labels, MAX_LEVELS};
 use super::path::{HEADER, HEADER_BYTES, Path, push_label, write_ltree};
+use crate::extension::arguments::{integer as int4, payload, text};
 
 type Called = Result<Value, CallError>;
 type Call = fn(&dyn Letters, &[Argument<'_>]) -> Called;

@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use pagemill_format::error::Result as FormatResult;
 use pagemill_format::reader::Reader;
 
-use super::call::{Argument, CallError, ExtensionFunction, Letters, Value};
+use super::call::{Argument, CallError, ExtensionFunction, Value, strict};
 
 pub use order::{compare, order_key};
 pub use text::{parse, read_seg, write_seg};
@@ -135,12 +135,6 @@ fn related(arguments: &[Argument<'_>], holds: fn(&Seg, &Seg) -> bool) -> Result<
 fn made(arguments: &[Argument<'_>], make: fn(&Seg, &Seg) -> Seg) -> Result<Value, CallError> {
     let (first, second) = two(arguments)?;
     Ok(Value::Payload(make(&first, &second).payload()))
-}
-
-type Call = fn(&dyn Letters, &[Argument<'_>]) -> Result<Value, CallError>;
-
-const fn strict(symbol: &'static str, call: Call) -> ExtensionFunction {
-    ExtensionFunction { symbol, is_strict: true, call }
 }
 
 /// The functions of the library.

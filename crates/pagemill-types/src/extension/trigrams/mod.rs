@@ -11,7 +11,7 @@ pub mod extract;
 pub mod likeness;
 
 use super::arrays::Array;
-use super::call::{Argument, CallError, ExtensionFunction, Letters, Value};
+use super::call::{Argument, CallError, ExtensionFunction, Letters, Value, strict};
 use extract::{CharSign, distinct, shown};
 use likeness::{Extent, similarity, word_similarity};
 
@@ -96,12 +96,6 @@ fn is_part(
         Extent::WholeWords => DEFAULT_LIMITS.strict_word_similarity,
     };
     Value::Bool(has_similar_part(letters, texts, extent, limit(arguments, default)))
-}
-
-type Call = fn(&dyn Letters, &[Argument<'_>]) -> Result<Value, CallError>;
-
-const fn strict(symbol: &'static str, call: Call) -> ExtensionFunction {
-    ExtensionFunction { symbol, is_strict: true, call }
 }
 
 /// The functions of the library. Those with a limit take one that the session set as an argument more.
