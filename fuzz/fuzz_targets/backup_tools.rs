@@ -17,7 +17,9 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Ok(list) = FileList::parse(data) {
         for (name, _) in list.iter() {
-            assert!(name.is_empty() || name.split('/').all(|part| !matches!(part, "" | "." | "..")));
+            assert!(
+                name.is_empty() || name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+            );
         }
     }
     let whole = [b"wi1U", data].concat();

@@ -51,6 +51,13 @@ select count((o.*)::text), count(o.*), count(*) filter (where (o.*) is not null)
 select o.id from orders o left join item i on i.id = o.id + 495 where (i.*)::text is not null order by 1;
 select oidvectortypes(proargtypes) from pg_proc where proname in ('added', 'format_type', 'now') order by 1;
 select pg_current_logfile(), pg_current_logfile('stderr');
+select jsonb_build_object('a', 1) ?'a', jsonb_build_object('a', 1)?'b', '{}'::jsonb ?|array['a'], '?'||'?', $$?'$$ /* ?' */;
+select 1 ?@> 2;
+select id from item where id <=-1 or id<>-1 and id < 3 and -1>=-1 and '[1]'::jsonb->-1 = '1' order by id;
+select 3-+2, 3*-2, 3=-3, 2^-1;
+select 1 <=> 2;
+select 1 ^~ 2;
+select 1 ?~ 2;
 select count(*) from pg_replication_slots;
 select count(*) from pg_stat_replication_slots;
 select count(*) from pg_stat_database where datname is not null;

@@ -419,7 +419,7 @@ pub(crate) fn brought_with_rows(
     Ok(brought)
 }
 
-fn bring(catalog: &Arc<Catalog>, typed: Typed, wanted: Oid) -> Result<Typed> {
+pub(crate) fn bring(catalog: &Arc<Catalog>, typed: Typed, wanted: Oid) -> Result<Typed> {
     if wanted == UNKNOWN {
         return coerce(catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit);
     }
@@ -428,6 +428,12 @@ fn bring(catalog: &Arc<Catalog>, typed: Typed, wanted: Oid) -> Result<Typed> {
         None => with_base_of(catalog, typed, wanted),
     };
     coerce(catalog, typed, PgType::new(wanted), CastContext::Implicit)
+}
+
+/// True for a type of an extension that is kept as text is, and a domain over one.
+pub(crate) fn is_like_text(catalog: &Catalog, ty: Oid) -> bool {
+    let (base, _) = catalog.base_type(ty, -1);
+    catalog.type_row(base).is_some_and(|row| row.is_like_text)
 }
 
 fn with_base_of(catalog: &Catalog, typed: Typed, wanted: Oid) -> Typed {

@@ -33,7 +33,10 @@ pub(crate) struct Masked {
 /// # Errors
 /// Where the server has one.
 pub(crate) fn masked(text: &str) -> Found<Option<Masked>> {
-    let may_have = text.contains('\\') || text.contains("U&") || text.contains("u&");
+    let has_bare_mark =
+        text.match_indices('?').any(|(at, _)| is_lone(text[at + 1..].chars().next()));
+    let may_have =
+        has_bare_mark || text.contains('\\') || text.contains("U&") || text.contains("u&");
     if !may_have {
         return Ok(None);
     }
@@ -43,6 +46,11 @@ pub(crate) fn masked(text: &str) -> Found<Option<Masked>> {
     let is_changed = !scanner.tokens.is_empty();
     Ok(is_changed
         .then(|| Masked { text: scanner.chars.into_iter().collect(), tokens: scanner.tokens }))
+}
+
+/// True where a question mark with this behind it is a token of its own.
+fn is_lone(behind: Option<char>) -> bool {
+    behind.is_some_and(|c| !c.is_whitespace() && !"|&-#".contains(c))
 }
 
 struct Scanner {
@@ -69,11 +77,20 @@ impl Scanner {
                 ('u' | 'U', Some('&')) if matches!(self.peek(2), Some('\'' | '"')) => {
                     self.unicode()?;
                 }
+                ('?', behind) if is_lone(behind) => self.question_mark(),
                 _ if is_name(next) => self.name(),
                 _ => self.at += 1,
             }
         }
         Ok(())
+    }
+
+    /// The tokenizer takes the character behind it for a part of it.
+    fn question_mark(&mut self) {
+        let place = self.location(self.at);
+        self.tokens.insert(place, Token::Question);
+        self.chars[self.at] = ',';
+        self.at += 1;
     }
 
     fn name(&mut self) {

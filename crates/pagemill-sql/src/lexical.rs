@@ -44,7 +44,7 @@ pub(crate) fn tokens_of(
                 token.token = read.clone();
             }
         }
-        continued(merged(cut, tokens))
+        whole_operators(continued(merged(cut, tokens)))
     }))
 }
 
@@ -309,15 +309,58 @@ const OPERATOR: &str = "+-*/<>=~!@#%^&|`?";
 /// An operator with one of these may end in a plus or minus sign.
 const ENDS_FREELY: &str = "~!@#%^&|`?";
 
+fn is_operator(token: &TokenWithSpan) -> bool {
+    let text = token.token.to_string();
+    !is_string(&token.token)
+        && !matches!(token.token, Token::Whitespace(_) | Token::Word(_) | Token::Placeholder(_))
+        && !text.is_empty()
+        && text.chars().all(|c| OPERATOR.contains(c))
+}
+
+/// Operators that the tokenizer does not know, such as those of extensions, in one piece.
+fn whole_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut all = Vec::with_capacity(tokens.len());
+    for run in tokens.chunk_by(|a, b| is_operator(a) == is_operator(b)) {
+        match is_operator(&run[0]) && !run.iter().any(|token| is_odd_sign(&token.token)) {
+            true => all.extend(recut(run)),
+            false => all.extend_from_slice(run),
+        }
+    }
+    all
+}
+
+/// What is refused, or of which it is not known how it was written.
+fn is_odd_sign(token: &Token) -> bool {
+    let text = token.to_string();
+    matches!(token, Token::Neq | Token::DoubleEq) || text.contains("/*") || text.contains("--")
+}
+
+fn recut(run: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let text: String = run.iter().map(|token| token.token.to_string()).collect();
+    let mut column = run[0].span.start.column;
+    let one = |operator: String| {
+        let mut made = run[0].clone();
+        made.span.start.column = column;
+        column += operator.len() as u64;
+        made.span.end.column = column;
+        made.token = token_of(operator);
+        made
+    };
+    scanned_operators(&text).into_iter().map(one).collect()
+}
+
+/// The token of an operator that stands alone.
+fn token_of(operator: String) -> Token {
+    let cut = Tokenizer::new(&PostgreSqlDialect {}, &operator).tokenize();
+    match cut.as_deref() {
+        // The parser gives <=> the precedence of a comparison, and the tokenizer takes ?~ for a question mark.
+        Ok([only]) if *only != Token::Spaceship && only.to_string() == operator => only.clone(),
+        _ => Token::CustomBinaryOperator(operator),
+    }
+}
+
 /// Operators that stand together are cut as PostgreSQL cuts them.
 fn check_operators(tokens: &[TokenWithSpan]) -> Result<()> {
-    let is_operator = |token: &TokenWithSpan| {
-        let text = token.token.to_string();
-        !is_string(&token.token)
-            && !matches!(token.token, Token::Whitespace(_) | Token::Word(_) | Token::Placeholder(_))
-            && !text.is_empty()
-            && text.chars().all(|c| OPERATOR.contains(c))
-    };
     for run in tokens.chunk_by(|a, b| is_operator(a) == is_operator(b)) {
         if !is_operator(&run[0]) {
             continue;
@@ -571,13 +614,7 @@ mod tests {
     /// Each was refused by a server of PostgreSQL 18, or is no operator, number or string as it stands.
     #[test]
     fn what_the_scanner_sees_otherwise_is_refused() {
-        for text in [
-            "select 1..10",
-            "select 1E'a'",
-            "select 2^-1",
-            "select 'a' 'b'",
-            "select 'a' /* c\n */ 'b'",
-        ] {
+        for text in ["select 1..10", "select 1E'a'", "select 'a' 'b'", "select 'a' /* c\n */ 'b'"] {
             assert!(check_tokens(text).is_err(), "{text}");
         }
     }
@@ -593,6 +630,26 @@ mod tests {
         ] {
             assert!(check_tokens(text).is_ok(), "{text}: {:?}", check_tokens(text).err());
         }
+    }
+
+    #[test]
+    fn operators_are_cut_as_the_server_cuts_them() {
+        let cut = |text: &str| {
+            let tokens = super::tokens_of(text).unwrap().unwrap();
+            let ends = tokens.last().unwrap().span.end.column as usize;
+            assert_eq!(ends, text.len() + 1, "{text}");
+            tokens.iter().map(|token| token.token.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(cut("5<=-1"), ["5", "<=", "-", "1"]);
+        assert_eq!(cut("5<>-1"), ["5", "<>", "-", "1"]);
+        assert_eq!(cut("j->-1"), ["j", "->", "-", "1"]);
+        assert_eq!(cut("3-+2"), ["3", "-", "+", "2"]);
+        assert_eq!(cut("2^-1"), ["2", "^-", "1"]);
+        assert_eq!(cut("a?@>b"), ["a", "?@>", "b"]);
+        assert_eq!(cut("a<=>b"), ["a", "<=>", "b"]);
+        assert_eq!(cut("a?~b"), ["a", "?~", "b"]);
+        assert_eq!(cut("j?'a'"), ["j", "?", "'a'"]);
+        assert_eq!(cut("j?|b"), ["j", "?|", "b"]);
     }
 
     #[test]

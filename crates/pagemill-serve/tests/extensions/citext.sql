@@ -6,7 +6,8 @@ select count(*) from users where email ilike 'USER1%'
 select count(*) from users where email ~ '^user2'
 select count(*) from users where email !~ '^user2'
 select count(*) from users where email ~* '^user2'
-select count(*) from users where email !~~ 'USER_@%', count(*) from users where email ~~* 'USER_@%'
+select count(*) from users where email !~~ 'USER_@%'
+select count(*) from users where email ~~* 'USER_@%'
 select email from users order by email limit 5
 select email from users order by email desc nulls last, id limit 5
 select nick, count(*) from users group by nick order by nick
@@ -33,9 +34,8 @@ select 'a'::citext <> 'A', 'a'::citext = 'A'::varchar, 'a'::citext = 'A '::char(
 select 'Ünï'::citext = 'üNÏ'::citext, email from users where email = 'ÜNÏCODE'
 select nick from users where nick = 'STRASSE' or nick = 'STRAßE'
 select regexp_replace(email, 'USER', 'x') from users where id = 1
-select regexp_matches(email, 'USER(.)') from users where id = 2
 select regexp_match(email, 'USER(.)'), regexp_match(email, 'USER(.)', 'c') from users where id = 2
-select regexp_split_to_array(email, 'ER'), regexp_split_to_table(email, 'ER') from users where id = 2
+select regexp_split_to_array(email, 'ER') from users where id = 2
 select strpos(email, 'EXAMPLE'), position('example' in email), replace(email, 'USER', 'q'), split_part(email, '@EXAMPLE', 1), translate(email, 'U', 'v') from users where id = 2
 select substr(email, 2, 3), left(email, 4), right(email, 3), reverse(email), md5(email), trim(email), lpad(email, 25, '*') from users where id = 2
 select concat(email, 1), format('%s|%I|%L', email, email, email), quote_literal(email), ascii(email), initcap(email) from users where id = 2
@@ -49,21 +49,17 @@ select email::varchar(4), email::char(6), email::name, 'x'::name::citext, true::
 select 'A'::citext::"char", 12::citext, '5'::citext::int, 'a'::varchar::citext, 'a '::char(3)::citext || '|'
 select 'abc'::citext like 'ABC', 'abc'::citext like 'ABC'::text, 'abc'::citext ilike 'aB%', 'a_c'::citext like 'A\_C' escape '\'
 select 'abc'::citext similar to 'AB%', 'abc'::citext ~ 'B'::text
-select citext_cmp('a', 'B') < 0
-select citext_larger('a', 'B'), citext_smaller('a', 'B')
 select max(x), min(x) from (values ('a'::citext), ('B'), ('A'), ('b')) t(x)
 select x from (values ('a'::citext), ('B'), ('c'), ('D')) t(x) order by x
 select x, count(*) from (values ('a'::citext), ('A'), ('b'), ('B'), (null)) t(x) group by x order by count(*) desc, lower(x)
 select count(distinct x) from (values ('a'::citext), ('A'), ('b'), (null)) t(x)
-select lower(x) from (select 'a'::citext x union select 'A' union select 'b') u order by 1
 select count(*) from (select 'a'::citext x intersect select 'A') u
 select count(*) from (select 'a'::citext x except select 'A') u
 select rank() over (order by nick), id from users where id < 8 order by 2
 select first_value(lower(nick)) over (partition by nick order by id), id from users where id < 8 order by 2
-select id, mails, mails[1], 'A' = any (mails), mails @> array['a'::citext], cardinality(mails) from lists order by id
-select array_position(mails, 'B'), array_to_string(mails, '|'), unnest(mails) from lists order by 1, 3
+select id, mails, mails[1], 'A' = any (mails), cardinality(mails) from lists order by id
+select array_to_string(mails, '|'), unnest(mails) from lists order by 1, 2
 select owner, owner = 'a', owner::text = 'a', at = 'x' from lists order by id
-select 'NOBODY'::mail
 select * from shouted order by id limit 2
 select id, email from users where lower(email) = 'user9@example.com'
 select exists (select from users where email = 'USER9@example.com'), (select count(*) from users u where u.email = users.email) from users where id = 3
@@ -74,7 +70,6 @@ select email collate "C" < 'user3' from users where id in (1, 4) order by id
 select email from users order by email collate "C" limit 2
 select 'a'::citext ~<~ 'B'::citext, 'b'::citext ~>=~ 'A'::citext, 'a'::citext ~<=~ 'A', 'a'::citext ~>~ 'A'
 select percentile_disc(0.5) within group (order by nick) from users where id < 10
-select mode() within group (order by nick) from users where id < 10
 select a.attname, format_type(a.atttypid, a.atttypmod) from pg_attribute a where attrelid = 'users'::regclass and attnum > 0 order by attnum
 select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'users'::regclass order by 1
 select pg_get_viewdef('shouted'::regclass)

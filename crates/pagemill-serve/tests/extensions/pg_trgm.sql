@@ -59,7 +59,7 @@ select id, phrase <-> 'lazy' as distance from phrases order by distance, id limi
 select a.id, b.id from phrases a join phrases b on a.phrase % b.phrase and a.id < b.id order by 1, 2
 select a.id, max(similarity(a.phrase, b.phrase)) from phrases a, phrases b where a.id <> b.id group by a.id order by a.id
 select similarity(phrase, 'lazy') > 0.3, count(*) from phrases group by 1 order by 1
-select distinct unnest(show_trgm(phrase)) collate "C" as trigram from phrases order by trigram limit 30
+select distinct trigram collate "C" from (select unnest(show_trgm(phrase)) as trigram from phrases) x order by 1 limit 30
 select max(word_similarity('dog', phrase)), min(phrase <-> 'dog'), sum(similarity(phrase, 'dog')) from phrases where id < 5
 set pg_trgm.similarity_threshold = 0.8;
 select 'word' % 'words', 'word' % 'word', show_limit(), similarity('word', 'words');

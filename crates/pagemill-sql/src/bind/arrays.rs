@@ -191,10 +191,16 @@ impl Binder<'_> {
             if base == oid::JSONB {
                 return self.part_of_document(typed, parts);
             }
-            if let [Subscript::Index { index }] = parts
-                && is_hstore(&self.catalog, base)
-            {
+            if is_hstore(&self.catalog, base) {
+                let [Subscript::Index { index }] = parts else {
+                    return fail(
+                        SqlState::FEATURE_NOT_SUPPORTED,
+                        "hstore allows only one subscript",
+                    );
+                };
                 let key = self.expr(index)?;
+                let key =
+                    coerce(&self.catalog, key, PgType::new(oid::TEXT), CastContext::Assignment)?;
                 return self.operator("->", typed, key);
             }
             if let (oid::POINT | oid::BOX | oid::LSEG | oid::LINE, [Subscript::Index { index }]) =

@@ -21,7 +21,7 @@ use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
 use super::subqueries::ROWS;
 use crate::catalog::{CastContext, TypeRow};
-use crate::coerce::{brought, call_chosen, constant, result_type};
+use crate::coerce::{bring, brought, constant, is_like_text, result_type};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::forms::FIELDS;
 use crate::functions::aggregates::{AggregateCall, aggregate};
@@ -232,7 +232,7 @@ impl Binder<'_> {
                 catalog.check_function(chosen.function)?;
                 self.now()
             }
-            _ => call_chosen(&catalog, &chosen, arguments.typed),
+            _ => self.call_of(&chosen, arguments.typed),
         }
     }
 
@@ -442,7 +442,7 @@ impl Binder<'_> {
         }
         let before = self.level().allowed;
         self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
-        let parts = self.aggregate_parts(call, &arguments);
+        let parts = self.aggregate_parts(call, &arguments, &chosen.arguments);
         self.level().allowed = before;
         let (filter, mut order_by) = parts?;
         if call.over.is_none() {
@@ -483,6 +483,7 @@ impl Binder<'_> {
         &mut self,
         call: &Function,
         arguments: &CallArguments<'_>,
+        taken: &[Oid],
     ) -> Result<(Option<Expr>, Vec<datafusion::logical_expr::SortExpr>)> {
         let filter = match &call.filter {
             None => None,
@@ -496,10 +497,18 @@ impl Binder<'_> {
             let typed = self.expr(&item.expr)?;
             // The same values as another type are another expression.
             let is_it = |other: &Typed| other.expr == typed.expr && other.ty == typed.ty;
-            if arguments.distinct && !arguments.typed.iter().any(is_it) {
+            let same = arguments.typed.iter().position(is_it);
+            if arguments.distinct && same.is_none() {
                 let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
             }
+            // An argument is sorted as what the aggregate takes it for: a citext as a text.
+            let typed = match same.and_then(|at| taken.get(at)) {
+                Some(taken) if is_like_text(&self.catalog, typed.ty.oid) => {
+                    bring(&self.catalog, typed, *taken)?
+                }
+                _ => typed,
+            };
             sorts.push(sort(keys::order_key(&self.catalog, &typed)?, item));
         }
         Ok((filter, sorts))

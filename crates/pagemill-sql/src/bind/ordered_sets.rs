@@ -68,7 +68,7 @@ impl Binder<'_> {
         self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
         let items = call.within_group.iter().map(|item| self.expr(&item.expr));
         let bound = items.collect::<Result<Vec<Typed>>>();
-        let parts = self.aggregate_parts(call, &arguments);
+        let parts = self.aggregate_parts(call, &arguments, &[]);
         self.level().allowed = before;
         let directs = arguments.typed.len();
         arguments.typed.extend(bound?);

@@ -174,6 +174,7 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         Class::Extension(TypeOrder::Caseless) => text_order_key(catalog, &lowered(catalog, typed)?),
         Class::Extension(TypeOrder::Bytes(key)) => Ok(payload_key(catalog, typed, key)),
         Class::Unknown => {
+            check_operator(catalog, typed.ty.oid, "an ordering")?;
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("the order of type {name}"))
         }
@@ -217,6 +218,7 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
             Ok(typed.expr.clone())
         }
         Class::Unknown => {
+            check_operator(catalog, typed.ty.oid, "an equality")?;
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("equality of type {name}"))
         }
@@ -237,6 +239,26 @@ pub(crate) fn check_order(catalog: &Catalog, ty: Oid) -> Result<()> {
     let message = format!("could not identify an ordering operator for type {name}");
     let error = StatementError::new(SqlState::UNDEFINED_FUNCTION, message);
     Err(error.with_hint("Use an explicit ordering operator or modify the query.").into())
+}
+
+/// Refuses a type that has no `=`, and so no order either.
+///
+/// Source: `get_sort_group_operators` in `src/backend/parser/parse_oper.c`, PostgreSQL 18.
+fn check_operator(catalog: &Catalog, ty: Oid, kind: &str) -> Result<()> {
+    let (base, _) = catalog.base_type(ty, -1);
+    let is_base = catalog.type_row(base).is_some_and(|row| row.kind == b'b' && !row.is_array());
+    if !is_base || catalog.operators("=").iter().any(|row| row.left == base && row.right == base) {
+        return Ok(());
+    }
+    let name = catalog.type_name(ty);
+    let message = format!("could not identify {kind} operator for type {name}");
+    let error = StatementError::new(SqlState::UNDEFINED_FUNCTION, message);
+    Err(match kind {
+        "an ordering" => {
+            error.with_hint("Use an explicit ordering operator or modify the query.").into()
+        }
+        _ => error.into(),
+    })
 }
 
 /// Refuses a type whose `=` the session's role may not call: groups are told apart by it.

@@ -44,6 +44,11 @@ pub struct ExtensionType {
 }
 
 impl ExtensionType {
+    /// All types that are known.
+    pub fn all() -> &'static [Self] {
+        EXTENSION_TYPES
+    }
+
     /// The type of this name whose output function is in this library (`$libdir/postgis-3`, say).
     pub fn find(library: &[u8], name: &[u8]) -> Option<&'static Self> {
         let base = base_name(library);
@@ -77,6 +82,11 @@ const LIBRARIES: &[(&str, &[ExtensionFunction])] = &[
     ("seg", seg::FUNCTIONS),
     ("uuid", uuid_ossp::FUNCTIONS),
 ];
+
+/// All functions that are known.
+pub fn functions() -> impl Iterator<Item = &'static ExtensionFunction> {
+    LIBRARIES.iter().flat_map(|(_, functions)| *functions)
+}
 
 /// The function of this symbol (`pg_proc.prosrc`) in a library (`pg_proc.probin`).
 pub fn function(library: &[u8], symbol: &[u8]) -> Option<&'static ExtensionFunction> {

@@ -57,11 +57,8 @@ impl Key {
 
 /// The key of whose equality this function is: joins are made by it.
 fn equality(library: &str, symbol: &str) -> Option<Key> {
-    match (library, symbol) {
-        ("hstore", "hstore_eq") => Some(Key::Hstore),
-        ("ltree", "ltree_eq") => Some(Key::Ltree),
-        _ => None,
-    }
+    // NaN is equal to all numbers within a cube, which no key says.
+    order(library, symbol).filter(|key| matches!(key, Key::Hstore | Key::Ltree))
 }
 
 fn equal(build: &Build<'_>) -> Result<Typed> {
@@ -72,13 +69,13 @@ fn equal(build: &Build<'_>) -> Result<Typed> {
     Ok(build.done(equal, DataType::Boolean))
 }
 
-/// The order whose `<` this function is.
+/// The order of the type whose `=` this function is.
 pub(super) fn order(library: &str, symbol: &str) -> Option<Key> {
     match (library, symbol) {
-        ("cube", "cube_lt") => Some(Key::Cube),
-        ("hstore", "hstore_lt") => Some(Key::Hstore),
-        ("ltree", "ltree_lt") => Some(Key::Ltree),
-        ("seg", "seg_lt") => Some(Key::Seg),
+        ("cube", "cube_eq") => Some(Key::Cube),
+        ("hstore", "hstore_eq") => Some(Key::Hstore),
+        ("ltree", "ltree_eq") => Some(Key::Ltree),
+        ("seg", "seg_same") => Some(Key::Seg),
         _ => None,
     }
 }

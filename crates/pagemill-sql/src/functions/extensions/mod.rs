@@ -65,12 +65,12 @@ pub(crate) enum TypeOrder {
     Bytes(library::Key),
 }
 
-/// The order of a type, by whose function its `<` is.
+/// The order of a type, by whose function its `=` is. `<` may have another name, as of hstore.
 pub(crate) fn order(catalog: &Catalog, ty: Oid) -> Option<TypeOrder> {
-    let own = catalog.operators("<").iter().find(|row| row.left == ty && row.right == ty)?;
+    let own = catalog.operators("=").iter().find(|row| row.left == ty && row.right == ty)?;
     let key = &catalog.function(own.function)?.key;
     match key.split_once('/')? {
-        ("citext", "citext_lt") => Some(TypeOrder::Caseless),
+        ("citext", "citext_eq") => Some(TypeOrder::Caseless),
         (name, symbol) => library::order(name, symbol).map(TypeOrder::Bytes),
     }
 }

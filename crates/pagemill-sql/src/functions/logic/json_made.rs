@@ -77,7 +77,7 @@ impl<'c> JsonWriter<'c> {
         };
         let has_lines = has_lines || ty.oid == RECORDS;
         let rows = if has_lines { None } else { RowsWriter::new(catalog, ty, &value_type)? };
-        if has_lines || rows.is_none() && matches!(form, JsonForm::Row | JsonForm::Pairs) {
+        if has_lines || rows.is_none() && matches!(form, JsonForm::Row) {
             let name = catalog.type_name(ty.oid);
             return Err(StatementError::unsupported(format!("type {name} as JSON")));
         }

@@ -61,9 +61,9 @@ pub fn parse(text: &[u8]) -> Result<Cube, CallError> {
         Token::OpenBracket => {
             scanner.next();
             let first = scanner.corner()?;
-            scanner.expect(Token::Comma)?;
+            scanner.require(Token::Comma)?;
             let second = scanner.corner()?;
-            scanner.expect(Token::CloseBracket)?;
+            scanner.require(Token::CloseBracket)?;
             between(&first, &second)?
         }
         Token::Open => {
@@ -171,16 +171,16 @@ impl<'t> Scanner<'t> {
         token
     }
 
-    fn expect(&mut self, expected: Token<'_>) -> Result<(), CallError> {
+    fn require(&mut self, expected: Token<'_>) -> Result<(), CallError> {
         let token = self.next();
         if token == expected { Ok(()) } else { Err(unexpected(token)) }
     }
 
     /// Numbers in parentheses, or nothing there.
     fn corner(&mut self) -> Result<Vec<&'t [u8]>, CallError> {
-        self.expect(Token::Open)?;
+        self.require(Token::Open)?;
         let list = if self.peek() == Token::Close { Vec::new() } else { self.list()? };
-        self.expect(Token::Close)?;
+        self.require(Token::Close)?;
         Ok(list)
     }
 

@@ -53,13 +53,13 @@ impl Words<'_> {
     fn pair(&mut self) -> Result<Option<OwnedPair>, InputError> {
         let Some((key, _)) = self.word(false)? else { return Ok(None) };
         self.skip_space();
-        self.expect(b'=')?;
-        self.expect(b'>')?;
+        self.require(b'=')?;
+        self.require(b'>')?;
         let Some((value, is_quoted)) = self.word(true)? else { return Err(self.end_of_string()) };
         let is_null = !is_quoted && value.eq_ignore_ascii_case(b"null");
         self.skip_space();
         if self.next() != 0 {
-            self.expect(b',')?;
+            self.require(b',')?;
         }
         Ok(Some((key, (!is_null).then_some(value))))
     }
@@ -116,7 +116,7 @@ impl Words<'_> {
         }
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), InputError> {
+    fn require(&mut self, byte: u8) -> Result<(), InputError> {
         match self.next() {
             0 => Err(self.end_of_string()),
             found if found == byte => {

@@ -59,7 +59,7 @@ fn distance(starts: &[usize], at: usize) -> Result<i16, InputError> {
     i64::try_from(back)
         .ok()
         .and_then(|back| i16::try_from(-back).ok())
-        .ok_or_else(|| InputError::new("query_int expression is too complex"))
+        .ok_or_else(|| error("54000", "query_int expression is too complex"))
 }
 
 /// For every item the first one of its operands and of theirs; `None` where an operand misses.
@@ -79,7 +79,12 @@ fn starts(items: &[Item]) -> Option<Vec<usize>> {
 
 #[cold]
 fn syntax_error() -> InputError {
-    InputError::new("syntax error")
+    error("42601", "syntax error")
+}
+
+#[cold]
+fn error(state: &'static str, message: &str) -> InputError {
+    InputError { state: Some(state), ..InputError::new(message) }
 }
 
 struct Parser<'a> {
@@ -117,7 +122,7 @@ impl Parser<'_> {
             match self.next() {
                 b'!' => self.wait(b'!')?,
                 b'(' if self.waiting.len() <= MAX_NESTING => self.waiting.push(Vec::new()),
-                b'(' => return Err(InputError::new("stack depth limit exceeded")),
+                b'(' => return Err(error("54001", "stack depth limit exceeded")),
                 first @ (b'-' | b'0'..=b'9') => return self.number(first),
                 _ => return Err(syntax_error()),
             }
@@ -182,7 +187,7 @@ impl Parser<'_> {
             return Ok(());
         }
         if waiting.len() == MAX_WAITING {
-            return Err(InputError::new("statement too complex"));
+            return Err(error("54001", "statement too complex"));
         }
         waiting.push(sign);
         Ok(())
