@@ -310,22 +310,40 @@ const OPERATOR: &str = "+-*/<>=~!@#%^&|`?";
 const ENDS_FREELY: &str = "~!@#%^&|`?";
 
 fn is_operator(token: &TokenWithSpan) -> bool {
+    use Token::{Comma, LParen, Number, Period, Placeholder, RParen, SemiColon, Word};
+    // Most tokens of a long text, which are not to be written out.
+    let is_other = matches!(
+        token.token,
+        Token::Whitespace(_)
+            | Word(_)
+            | Placeholder(_)
+            | Number(..)
+            | LParen
+            | RParen
+            | Comma
+            | Period
+            | SemiColon
+    );
+    if is_other || is_string(&token.token) {
+        return false;
+    }
     let text = token.token.to_string();
-    !is_string(&token.token)
-        && !matches!(token.token, Token::Whitespace(_) | Token::Word(_) | Token::Placeholder(_))
-        && !text.is_empty()
-        && text.chars().all(|c| OPERATOR.contains(c))
+    !text.is_empty() && text.chars().all(|c| OPERATOR.contains(c))
 }
 
 /// Operators that the tokenizer does not know, such as those of extensions, in one piece.
 fn whole_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut all = Vec::with_capacity(tokens.len());
-    for run in tokens.chunk_by(|a, b| is_operator(a) == is_operator(b)) {
-        match is_operator(&run[0]) && !run.iter().any(|token| is_odd_sign(&token.token)) {
-            true => all.extend(recut(run)),
-            false => all.extend_from_slice(run),
+    let mut run = Vec::new();
+    for token in tokens {
+        if is_operator(&token) {
+            run.push(token);
+        } else {
+            all.append(&mut recut(std::mem::take(&mut run)));
+            all.push(token);
         }
     }
+    all.append(&mut recut(run));
     all
 }
 
@@ -335,7 +353,16 @@ fn is_odd_sign(token: &Token) -> bool {
     matches!(token, Token::Neq | Token::DoubleEq) || text.contains("/*") || text.contains("--")
 }
 
-fn recut(run: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+/// Operators that stand together, cut anew.
+fn recut(run: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_known = match &run[..] {
+        [] => true,
+        [only] => !matches!(only.token, Token::CustomBinaryOperator(_) | Token::Spaceship),
+        _ => false,
+    };
+    if is_known || run.iter().any(|token| is_odd_sign(&token.token)) {
+        return run;
+    }
     let text: String = run.iter().map(|token| token.token.to_string()).collect();
     let mut column = run[0].span.start.column;
     let one = |operator: String| {

@@ -75,7 +75,9 @@ fn delta(newer: &Copied, older: &Copied, stage: &Path) -> Result<Value> {
         let contents = std::fs::read(&path)?;
         let old = before.get(&name).map(std::fs::read).transpose()?;
         let last = name.rsplit('/').next().unwrap_or_default();
+        // Whole where the server was just making it longer, as WAL-G has it (`isPagedFile`).
         let is_relation = (name.starts_with("base/") || name.starts_with("pg_tblspc/"))
+            && contents.len().is_multiple_of(BLOCK)
             && last.bytes().all(|byte| byte.is_ascii_digit());
         let (kind, stored) = match old {
             Some(old) if old == contents => (0, None),
