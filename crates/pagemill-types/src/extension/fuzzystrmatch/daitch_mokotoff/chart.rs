@@ -4,7 +4,7 @@
 //! a name, before a vowel, and elsewhere; X is no digit. A vowel has 0 or 1 at the start of a name.
 //!
 //! Invariant: every letter has an entry of its own. Source: the chart that `contrib/fuzzystrmatch/daitch_mokotoff_header.pl` names,
-//! https://www.jewishgen.org/InfoFiles/Soundex.html, with its digits for UE; PostgreSQL 16 to 18.
+//! <https://www.jewishgen.org/InfoFiles/Soundex.html>, with its digits for UE; PostgreSQL 16 to 18.
 
 /// The digits of one way to say a sequence: at the start of a name, before a vowel, elsewhere.
 pub(super) type Digits = [&'static str; 3];
